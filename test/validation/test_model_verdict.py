@@ -49,6 +49,7 @@ from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.signals.alignment import Lag
 from robot_dynid.types import FloatArray, RawLog, Samples
 from robot_dynid.validation import verdict as verdicts
+from robot_dynid.validation.contact_scores import LEAST_PEAKS
 from robot_dynid.validation.evidence import Evidence, Names
 from robot_dynid.validation.forward_scores import CONTROL
 from robot_dynid.validation.next_actions import COUPLED, SLIGHT, next_actions
@@ -305,6 +306,16 @@ def with_contact(validation: Validation, **changes: Any) -> Validation:
         array[..., JOINT::3] = value
         contact = replace(contact, **{name: array})
     return replace(validation, contact=contact)
+
+
+@pytest.mark.parametrize(('peaks', 'rate'), [(1e200, 9e3), (1e3, 9e3), (0.1, 0.0)])
+def test_rate_of_alarms_of_peaks_that_are_all_alike(
+    unseen: Validation, peaks: float, rate: float
+) -> None:
+    contact = with_contact(unseen, peaks=peaks, alarms=0.0, seconds=4.0).contact
+    assert contact is not None
+    count = min(LEAST_PEAKS, len(contact.peaks) - 1)
+    assert contact.rate(JOINT) == pytest.approx(rate * count / 10)
 
 
 @pytest.mark.parametrize(('share', 'good'), around(CRITERIA[CONTACT].threshold))

@@ -308,9 +308,10 @@ def _settled(piece: Samples, dt: float, settings: Preprocessing) -> NDArray[np.b
     end = edge if moves[-1 - int(np.ceil(rest / dt)):].any() else rest
     inside = (piece.time >= first + begin) & (piece.time <= last - end)
     apart = np.abs(piece.stamps - piece.time) > 1.5 * dt
-    pause = round(max(alignment.GAP_STEPS, alignment.GAP_SECONDS / dt))
+    most = len(apart) + 1  # samples, however small the step
+    pause = round(min(max(alignment.GAP_STEPS, alignment.GAP_SECONDS / dt), most))
     missing = binary_opening(apart, np.ones(pause, dtype=bool))
-    around = np.ones(2 * int(np.ceil(edge / dt)) + 1, dtype=bool)
+    around = np.ones(2 * int(np.ceil(min(edge / dt, most))) + 1, dtype=bool)
     return np.asarray(inside & ~(binary_dilation(missing, around) if missing.any() else missing))
 
 

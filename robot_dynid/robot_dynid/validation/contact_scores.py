@@ -26,6 +26,8 @@ from robot_dynid.types import FloatArray, RawLog
 PEAK_BLOCK = 0.2
 #: share and smallest number of the blocks that determine the tail of the peaks
 TAIL, LEAST_PEAKS = 0.05, 10
+#: shares of the threshold above which peaks are alike: their squares are still numbers
+LARGEST_PEAK = 1e100
 #: share of the instants of motion, and of directions, in which a push is detected
 DETECTED = 0.95
 #: quantile of the effort that counts as the largest
@@ -79,13 +81,14 @@ class ContactScore:
         """
         if not self.seconds[j] > 0.0:
             return np.inf
-        peaks = np.sort(self.peaks[np.isfinite(self.peaks[:, j]), j])**2
+        peaks = np.sort(self.peaks[np.isfinite(self.peaks[:, j]), j])
+        peaks = np.minimum(peaks, LARGEST_PEAK)**2
         count = min(max(LEAST_PEAKS, round(TAIL * len(peaks))), len(peaks) - 1)
         expected = 0.0
         if count > 0:
             base = peaks[-count - 1]
             excess = max(float(np.mean(peaks[-count:] - base)), np.finfo(np.float64).tiny)
-            expected = count * float(np.exp(min((base - 1.0) / excess, 0.0)))
+            expected = count * float(np.exp(min(base - 1.0, 0.0) / excess))
         return 3600.0 * max(expected, float(self.alarms[j])) / float(self.seconds[j])
 
     @property
