@@ -37,7 +37,6 @@ from robot_dynid_extras.health.recursive_identification import (
     LEARNING,
     LEAST_DEVIATION,
     RecursiveIdentification,
-    daily_spread,
     prior_freedom,
     prior_root,
 )
@@ -98,14 +97,12 @@ def test_the_prior_is_the_covariance_and_friction_of_another_day(model: Identifi
 
 def test_few_days_tell_little_of_other_days(model: IdentifiedModel) -> None:
     """A few recordings show too little scatter at times: what is usual counts beside them."""
-    def told(record: FitRecord) -> tuple[float, float]:
-        return daily_spread(replace(model, record=record), 'viscous', 3)
-
     none = {'viscous': 0.0}
-    assert told(FitRecord(recordings=('one',))) == told(FitRecord()) == (0.05, 4.0)
-    few = told(FitRecord(recordings=('one', 'two'), friction_spread=none))
+    for record in (FitRecord(recordings=('one',)), FitRecord()):
+        assert record.daily_spread('viscous', 3) == (0.05, 4.0)
+    few = FitRecord(recordings=('one', 'two'), friction_spread=none).daily_spread('viscous', 3)
     assert few == (pytest.approx(0.05 * np.sqrt(4.0 / 7.0)), 7.0)
-    assert told(model.record)[0] == pytest.approx(0.02, rel=0.01)
+    assert model.record.daily_spread('viscous', 3)[0] == pytest.approx(0.02, rel=0.01)
     own = replace(model, record=FitRecord(recordings=('one', 'two'), friction_spread=none,
                                           degrees_of_freedom=6.0))
     freedom = dict(zip(model.names, prior_freedom(own), strict=True))

@@ -1,19 +1,25 @@
 """Differences between two models of one robot: weight, friction, inertia, joint by joint.
 
 Models may have different friction laws and parameters, so efforts are compared, at the same states
-within the training ranges of both, with the covariance of each.
+within the training ranges of both, with the covariance of each. Friction differs from day to day,
+too, viscous friction more than dry friction; it is compared at single states and, what a change by
+one factor shows best, as a whole.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 
 import numpy as np
 
 from robot_dynid.blas import one_blas_thread
 from robot_dynid.errors import ModelError
 from robot_dynid.estimation.estimate import interval_factor
+from robot_dynid.estimation.uncertainty.between_recordings import friction_scales
+from robot_dynid.friction.law import DRY, VISCOUS
+from robot_dynid.identified import record
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.robot.model import PRISMATIC
 from robot_dynid.types import FloatArray
@@ -27,6 +33,13 @@ FALSE_SHARE = 0.05
 DRAWS = 20_000
 #: floor of variances, relative to the largest
 LEAST_VARIANCE = 1e-9
+#: usual share by which a kind of friction differs from day to day: of dry friction that between
+#: every second of the recordings of a UR10e
+USUAL_SPREAD = {VISCOUS: record.USUAL_SPREAD, DRY: 0.02}
+#: share of friction by which a law may miss it at a single state
+LAW_ERROR = 0.01
+#: a change of friction as a whole is more usual than others and counts so many times
+WHOLE = 1.3
 
 
 @dataclass(frozen=True)
@@ -58,25 +71,69 @@ def differences(first: IdentifiedModel, second: IdentifiedModel) -> tuple[Differ
     Raises ModelError for models of different robots, and for one without covariance or ranges.
     """
     second.require(first.robot)
-    q, speed = _shared(first, second)
+    states = _shared(first, second)
+    models = first, second
+    daily = [_daily_changes(model, models) for model in models]
     refused = {*first.not_identified, *second.not_identified}
     compared = []
     for j, joint in enumerate(first.joints):
         if joint in refused:
             continue
         for effect in EFFECTS:
-            one, other = (_effect(model, j, effect, (q, speed)) for model in (first, second))
-            compared.append(_difference((joint, effect, _unit(first, j, effect)), one, other,
+            pair = tuple(_effect(model, j, effect, states, changes)
+                         for model, changes in zip(models, daily, strict=True))
+            if effect == FRICTION:
+                pair = _with_whole(*pair)
+            compared.append(_difference((joint, effect, _unit(first, j, effect)), *pair,
                                         _freedom(first, second)))
     return judged(compared)
 
 
 @dataclass(frozen=True, eq=False)
 class _Effect:
-    """Values (K,) of an effect at its states, and a factor F of their covariance F^T F."""
+    """Values (K,) of an effect, a factor F of their covariance F^T F, and a factor (d, K) of that
+    of their changes from day to day; ``weights`` (K,) with which differences count.
+    """
 
     values: FloatArray
     factor: FloatArray
+    daily: FloatArray
+    weights: FloatArray
+
+    def combined(self, rows: FloatArray, weights: FloatArray) -> _Effect:
+        """Return linear combinations (R, K) of the values."""
+        return _Effect(rows @ self.values, self.factor @ rows.T, self.daily @ rows.T, weights)
+
+
+def _daily_changes(
+    model: IdentifiedModel, models: Sequence[IdentifiedModel]
+) -> FloatArray:
+    """Return independent changes (d, b) of parameters from day to day.
+
+    As the one of ``models`` shows that knows most of them.
+    """
+    scales = friction_scales(model.torque_model, model.values)
+    if scales is None:
+        return np.zeros((0, len(model.values)))
+    spread = {kind: max((one.record.daily_spread(kind, scales.kinds.count(kind), usual)
+                         for one in models), key=itemgetter(1))[0]
+              for kind, usual in USUAL_SPREAD.items()}
+    return np.asarray(scales.directions.T * [[spread.get(kind, 0.0)] for kind in scales.kinds])
+
+
+def _with_whole(one: _Effect, other: _Effect) -> tuple[_Effect, _Effect]:
+    """Return friction in two models with, last, its root mean square as a whole.
+
+    That is the estimate by generalised least squares of the factor of the mean curve.
+    """
+    curve = 0.5 * (one.values + other.values)
+    size = max(_rms(curve), np.finfo(float).tiny ** 0.25)
+    factor = np.vstack([one.factor, other.factor, one.daily, other.daily,
+                        LAW_ERROR * size * np.eye(len(curve))])
+    row = np.linalg.solve(factor.T @ factor, curve)
+    row *= size / max(float(row @ curve), np.finfo(float).tiny)
+    rows, weights = np.vstack([np.eye(len(curve)), row]), np.append(one.weights, WHOLE)
+    return one.combined(rows, weights), other.combined(rows, weights)
 
 
 def _shared(first: IdentifiedModel, second: IdentifiedModel) -> tuple[FloatArray, FloatArray]:
@@ -101,52 +158,64 @@ def _shared(first: IdentifiedModel, second: IdentifiedModel) -> tuple[FloatArray
 
 
 def _effect(
-    model: IdentifiedModel, j: int, effect: str, states: tuple[FloatArray, FloatArray]
+    model: IdentifiedModel, j: int, effect: str, states: tuple[FloatArray, FloatArray],
+    daily: FloatArray,
 ) -> _Effect:
-    """Return an effect on joint ``j`` at poses (K, n), friction at shares of the speed (n,)."""
+    """Return an effect on joint ``j`` at poses (K, n), friction at shares of the speed (n,).
+
+    ``daily`` (d, b) are changes of friction from day to day.
+    """
     q, speed = states
     still, unit = np.zeros_like(q), np.zeros_like(q)
     unit[:, j] = 1.0
     if effect == WEIGHT:
-        return _combined(model, j, [(1.0, q, still, still)])
+        return _combined(model, j, [(1.0, q, still, still)], daily[:0])
     if effect == INERTIA:
-        return _combined(model, j, [(1.0, q, still, unit), (-1.0, q, still, still)])
+        return _combined(model, j, [(1.0, q, still, unit), (-1.0, q, still, still)], daily[:0])
     share = np.resize(SPEEDS, len(q))[:, None] * speed[j]
-    return _combined(model, j, [(0.5, q, unit * share, still), (-0.5, q, -unit * share, still)])
+    return _combined(model, j, [(0.5, q, unit * share, still), (-0.5, q, -unit * share, still)],
+                     daily)
 
 
 def _combined(
     model: IdentifiedModel, j: int,
-    terms: Sequence[tuple[float, FloatArray, FloatArray, FloatArray]],
+    terms: Sequence[tuple[float, FloatArray, FloatArray, FloatArray]], daily: FloatArray,
 ) -> _Effect:
     """Return the sum of efforts of joint ``j`` at states, each times its weight."""
     values, rows = np.zeros(COMPARED_POSES), np.zeros((COMPARED_POSES, len(model.values)))
     for weight, q, qd, qdd in terms:
         values += weight * model.inverse(q, qd, qdd)[:, j]
         rows += weight * model.inverse_by_parameters(q, qd, qdd)[:, j]
-    return _Effect(values, model.covariance_factor @ rows.T)
+    return _Effect(values, model.covariance_factor @ rows.T, daily @ rows.T, np.ones(len(rows)))
 
 
 def _difference(
     label: tuple[str, str, str], one: _Effect, other: _Effect, freedom: float
 ) -> Difference:
-    """Return the difference of an effect, before the test for significance."""
+    """Return the difference of an effect, before the test for significance.
+
+    ``freedom`` is that of the estimates; changes from day to day are taken as known.
+    """
     change = other.values - one.values
-    factor = np.vstack([one.factor, other.factor])
+    estimated = np.vstack([one.factor, other.factor])
+    factor = np.vstack([estimated, one.daily, other.daily])
     deviation = np.sqrt(np.sum(factor**2, axis=0))
     floor = np.sqrt(LEAST_VARIANCE) * max(float(np.abs(one.values).max()), 1e-12)
     deviation = np.maximum(deviation, floor)
-    k = int(np.argmax(np.abs(change) / deviation))
+    k = int(np.argmax(one.weights * np.abs(change) / deviation))
+    share = float(np.linalg.norm(estimated[:, k]) / deviation[k])
+    freedom = freedom / share**4 if share > 0.0 else np.inf
     return Difference(
         *label, _rms(one.values), _rms(change), float(change[k]),
         float(interval_factor(freedom) * deviation[k]),
-        _chance(float(np.abs(change[k]) / deviation[k]), factor / deviation, freedom), False)
+        _chance(float(one.weights[k] * np.abs(change[k]) / deviation[k]),
+                factor * one.weights / deviation, freedom), False)
 
 
 def _chance(largest: float, factor: FloatArray, freedom: float) -> float:
     """Return the probability that the largest of differences (K,) is as large by chance.
 
-    ``factor`` (r, K) of their correlations, ``freedom`` degrees of freedom; estimated by DRAWS
+    ``factor`` (r, K) of their covariance, ``freedom`` degrees of freedom; estimated by DRAWS
     draws, so at least one in DRAWS.
     """
     rng = np.random.default_rng(1)

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from robot_dynid.document import percent
 from robot_dynid.effects.ripple_search import Wave
 from robot_dynid.estimation import ESTIMATORS, Details
@@ -21,6 +23,10 @@ from robot_dynid.yaml_text import yaml_text
 
 #: normal quantile of 95 % intervals
 NORMAL = 1.96
+#: share by which friction differs from day to day on other arms (that of viscous friction of a
+#: UR10e over six days, `robot-dynid fleet`), and the degrees of freedom it counts with: arms are
+#: unlike by a factor of exp(1 / sqrt(2 * 4)) = 1.4
+USUAL_SPREAD, USUAL_FREEDOM = 0.05, 4.0
 
 
 @dataclass(frozen=True)
@@ -237,6 +243,21 @@ class FitRecord:
                     'recordings of several days')
         return ', '.join(f'{kind} {percent(share)} %'
                          for kind, share in self.friction_spread.items())
+
+    def daily_spread(
+        self, kind: str, axes: int, usual: float = USUAL_SPREAD
+    ) -> tuple[float, float]:
+        """Return the share by which a ``kind`` of friction differs from day to day, and its freedom.
+
+        What the recordings show of so many ``axes``, each less one, moderated by what is
+        ``usual``: a few days alone show far too little scatter at times. Source: Smyth, Stat.
+        Appl. Genet. Mol. Biol. 2004, 3, 3.
+        """
+        own = (self.friction_spread or {}).get(kind)
+        freedom = 0.0 if own is None else float(max(len(self.recordings) - 1, 0) * axes)
+        total = USUAL_FREEDOM + freedom
+        square = (USUAL_FREEDOM * usual**2 + freedom * (own or 0.0)**2) / total
+        return float(np.sqrt(square)), total
 
     def plain(self) -> dict[str, Any]:
         """Return the record in plain types, without empty entries."""

@@ -1,7 +1,7 @@
 """Friction of a session: a model brought up to date by a minute of motion, its links unchanged.
 
 Viscous friction, all other friction and the offset of each axis are scaled, by no more than
-friction differs from day to day (`recursive_identification.daily_spread`). An axis keeps the
+friction differs from day to day (`FitRecord.daily_spread`). An axis keeps the
 friction of the model unless the scales of one half of the motion predict the other better.
 """
 
@@ -23,7 +23,6 @@ from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.uses import recordings_for
 from robot_dynid.types import FloatArray, RawLog, frozen
 from robot_dynid_extras.health.everyday_motion import EverydayMotion, everyday_motion
-from robot_dynid_extras.health.recursive_identification import daily_spread
 
 #: rounds in which scales and the density of their residuals are found
 ROUNDS = 4
@@ -138,7 +137,7 @@ def _fit(
     Least squares with the daily spread as prior; a row weighs by the density of what is left of
     its effort at low frequency, because residuals are coloured.
     """
-    spread = np.array([daily_spread(model, kind, scales.kinds.count(kind))[0]
+    spread = np.array([model.record.daily_spread(kind, scales.kinds.count(kind))[0]
                        for kind in scales.kinds])
     changes = np.zeros(len(spread))
     covariance = np.diag(spread ** 2)

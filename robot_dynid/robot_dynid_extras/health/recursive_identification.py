@@ -44,10 +44,6 @@ SOME, LARGER = 10.0, 4.0
 #: fits by which the first density is found, in which departures are so many times as likely: a
 #: robot that has changed before must not pass for a noisy one
 ROUNDS, FREE = 3, 10.0
-#: share by which friction differs from day to day on other arms (that of viscous friction of a
-#: UR10e over six days, `robot-dynid fleet`), and the degrees of freedom it counts with: arms are
-#: unlike by a factor of exp(1 / sqrt(2 * 4)) = 1.4
-USUAL_SPREAD, USUAL_FREEDOM = 0.05, 4.0
 #: share by which friction of all axes together is another, by the warmth of the room and of work:
 #: viscous friction of a UR10e falls by 16 % (docs/slow_changes.md), dry friction by less. How
 #: large it is hardly matters, as long as it is more than that of one axis
@@ -284,7 +280,7 @@ def prior_root(model: IdentifiedModel) -> FloatArray:
     if scales is not None:
         for direction, kind, axis in zip(
                 scales.directions.T, scales.kinds, scales.axes, strict=True):
-            spread, freedom = daily_spread(model, kind, scales.kinds.count(kind))
+            spread, freedom = model.record.daily_spread(kind, scales.kinds.count(kind))
             daily = _student(freedom) * spread
             parts.append((np.hypot(daily, _warmed(model, kind, axis)) * direction)[None])
         kinds = np.array(scales.kinds)
@@ -313,27 +309,13 @@ def prior_freedom(model: IdentifiedModel) -> FloatArray:
     scales = friction_scales(model.torque_model, model.values)
     if scales is not None:
         for direction, kind in zip(scales.directions.T, scales.kinds, strict=True):
-            spread, own = daily_spread(model, kind, scales.kinds.count(kind))
+            spread, own = model.record.daily_spread(kind, scales.kinds.count(kind))
             daily = (_student(own) * spread * direction) ** 2
             variance, squares = variance + daily, squares + daily ** 2 / own
             freedom[daily > 0.0] = np.maximum(freedom[daily > 0.0], own)
     known = squares > 0.0
     found = np.where(known, variance ** 2 / np.where(known, squares, 1.0), np.inf)
     return np.asarray(np.maximum(np.minimum(found, freedom), LEAST_FREEDOM))
-
-
-def daily_spread(model: IdentifiedModel, kind: str, axes: int) -> tuple[float, float]:
-    """Return the share by which a ``kind`` of friction differs from day to day, and its freedom.
-
-    What the recordings of a model show of so many ``axes``, each less one, moderated by what is
-    usual: a few days alone show far too little scatter at times. Source: Smyth, Stat. Appl. Genet.
-    Mol. Biol. 2004, 3, 3.
-    """
-    own = (model.record.friction_spread or {}).get(kind)
-    freedom = 0.0 if own is None else float(max(len(model.record.recordings) - 1, 0) * axes)
-    total = USUAL_FREEDOM + freedom
-    square = (USUAL_FREEDOM * USUAL_SPREAD**2 + freedom * (own or 0.0)**2) / total
-    return float(np.sqrt(square)), total
 
 
 def _estimate_freedom(model: IdentifiedModel) -> float:
