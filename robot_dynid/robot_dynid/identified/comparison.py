@@ -27,8 +27,10 @@ from robot_dynid.types import FloatArray
 WEIGHT, FRICTION, INERTIA = EFFECTS = ('weight', 'friction', 'inertia')
 #: number of compared poses, and shares of the top speed
 COMPARED_POSES, SPEEDS = 24, (0.1, 0.3, 0.6, 1.0)
-#: false discovery rate (Benjamini and Hochberg, J. R. Stat. Soc. B 1995, 57, 289)
-FALSE_SHARE = 0.05
+#: false discovery rate (Benjamini and Hochberg, J. R. Stat. Soc. B 1995, 57, 289), and the weights
+#: of the effects in it, one on average, by how often each changes (Genovese, Roeder, Wasserman,
+#: Biometrika 2006, 93, 509)
+FALSE_SHARE, LIKELY = 0.05, {WEIGHT: 0.5, FRICTION: 2.0, INERTIA: 0.5}
 #: draws for the distribution of the largest of correlated differences
 DRAWS = 20_000
 #: floor of variances, relative to the largest
@@ -36,8 +38,6 @@ LEAST_VARIANCE = 1e-9
 #: usual share by which a kind of friction differs from day to day: of dry friction that between
 #: every second of the recordings of a UR10e
 USUAL_SPREAD = {VISCOUS: record.USUAL_SPREAD, DRY: 0.02}
-#: share of friction by which a law may miss it at a single state
-LAW_ERROR = 0.01
 #: a change of friction as a whole is more usual than others and counts so many times
 WHOLE = 1.3
 
@@ -124,13 +124,14 @@ def _daily_changes(
 def _with_whole(one: _Effect, other: _Effect) -> tuple[_Effect, _Effect]:
     """Return friction in two models with, last, its root mean square as a whole.
 
-    That is the estimate by generalised least squares of the factor of the mean curve.
+    That is the factor of the mean curve by generalised least squares in which the errors of the
+    models are of one size: few stretches tell their sum better than their correlations.
     """
     curve = 0.5 * (one.values + other.values)
     size = max(_rms(curve), np.finfo(float).tiny ** 0.25)
-    factor = np.vstack([one.factor, other.factor, one.daily, other.daily,
-                        LAW_ERROR * size * np.eye(len(curve))])
-    row = np.linalg.solve(factor.T @ factor, curve)
+    daily = np.vstack([one.daily, other.daily])
+    errors = np.sum(one.factor**2) + np.sum(other.factor**2) + LEAST_VARIANCE * size**2
+    row = np.linalg.solve(daily.T @ daily + errors * np.eye(len(curve)), curve)
     row *= size / max(float(row @ curve), np.finfo(float).tiny)
     rows, weights = np.vstack([np.eye(len(curve)), row]), np.append(one.weights, WHOLE)
     return one.combined(rows, weights), other.combined(rows, weights)
@@ -194,17 +195,19 @@ def _difference(
 ) -> Difference:
     """Return the difference of an effect, before the test for significance.
 
-    ``freedom`` is that of the estimates; changes from day to day are taken as known.
+    ``freedom`` is that of the estimates, of which the expected variance counts; changes from day
+    to day are taken as known. Source: Satterthwaite 1946, Biometrics Bulletin 2, 110.
     """
     change = other.values - one.values
-    estimated = np.vstack([one.factor, other.factor])
-    factor = np.vstack([estimated, one.daily, other.daily])
+    estimated, daily = np.vstack([one.factor, other.factor]), np.vstack([one.daily, other.daily])
+    factor = np.vstack([estimated, daily])
     deviation = np.sqrt(np.sum(factor**2, axis=0))
     floor = np.sqrt(LEAST_VARIANCE) * max(float(np.abs(one.values).max()), 1e-12)
     deviation = np.maximum(deviation, floor)
     k = int(np.argmax(one.weights * np.abs(change) / deviation))
-    share = float(np.linalg.norm(estimated[:, k]) / deviation[k])
-    freedom = freedom / share**4 if share > 0.0 else np.inf
+    known = max(1.0 - 2.0 / freedom, 0.0) * float(np.sum(daily[:, k]**2))
+    error = max(float(np.sum(estimated[:, k]**2)), np.finfo(float).tiny)
+    freedom *= (1.0 + known / error)**2
     return Difference(
         *label, _rms(one.values), _rms(change), float(change[k]),
         float(interval_factor(freedom) * deviation[k]),
@@ -228,11 +231,12 @@ def _chance(largest: float, factor: FloatArray, freedom: float) -> float:
 
 def judged(compared: Sequence[Difference]) -> tuple[Difference, ...]:
     """Return the differences with the significant ones marked."""
-    chances = np.sort([one.probability for one in compared])
+    chances = np.array([one.probability / LIKELY[one.effect] for one in compared])
     allowed = FALSE_SHARE * np.arange(1, len(chances) + 1) / max(len(chances), 1)
-    below = chances[chances <= allowed]
-    bound = float(below[-1]) if len(below) else -1.0
-    return tuple(replace(one, changed=one.probability <= bound) for one in compared)
+    below = np.flatnonzero(np.sort(chances) <= allowed)
+    bound = float(np.sort(chances)[below[-1]]) if len(below) else -1.0
+    return tuple(replace(one, changed=bool(chance <= bound))
+                 for one, chance in zip(compared, chances, strict=True))
 
 
 def _freedom(first: IdentifiedModel, second: IdentifiedModel) -> float:
