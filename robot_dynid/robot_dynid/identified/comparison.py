@@ -84,25 +84,27 @@ def differences(first: IdentifiedModel, second: IdentifiedModel) -> tuple[Differ
                          for model, changes in zip(models, daily, strict=True))
             if effect == FRICTION:
                 pair = _with_whole(*pair)
-            compared.append(_difference((joint, effect, _unit(first, j, effect)), *pair,
-                                        _freedom(first, second)))
+            compared.append(_difference((joint, effect, _unit(first, j, effect)), *pair))
     return judged(compared)
 
 
 @dataclass(frozen=True, eq=False)
 class _Effect:
     """Values (K,) of an effect, a factor F of their covariance F^T F, and a factor (d, K) of that
-    of their changes from day to day; ``weights`` (K,) with which differences count.
+    of their changes from day to day; ``weights`` (K,) with which differences count, ``freedom`` of
+    the covariance.
     """
 
     values: FloatArray
     factor: FloatArray
     daily: FloatArray
     weights: FloatArray
+    freedom: float
 
     def combined(self, rows: FloatArray, weights: FloatArray) -> _Effect:
         """Return linear combinations (R, K) of the values."""
-        return _Effect(rows @ self.values, self.factor @ rows.T, self.daily @ rows.T, weights)
+        return _Effect(rows @ self.values, self.factor @ rows.T, self.daily @ rows.T, weights,
+                       self.freedom)
 
 
 def _daily_changes(
@@ -187,32 +189,42 @@ def _combined(
     for weight, q, qd, qdd in terms:
         values += weight * model.inverse(q, qd, qdd)[:, j]
         rows += weight * model.inverse_by_parameters(q, qd, qdd)[:, j]
-    return _Effect(values, model.covariance_factor @ rows.T, daily @ rows.T, np.ones(len(rows)))
+    return _Effect(values, model.covariance_factor @ rows.T, daily @ rows.T, np.ones(len(rows)),
+                   float(model.record.degrees_of_freedom or np.inf))
 
 
 def _difference(
-    label: tuple[str, str, str], one: _Effect, other: _Effect, freedom: float
+    label: tuple[str, str, str], one: _Effect, other: _Effect
 ) -> Difference:
-    """Return the difference of an effect, before the test for significance.
-
-    ``freedom`` is that of the estimates, of which the expected variance counts; changes from day
-    to day are taken as known. Source: Satterthwaite 1946, Biometrics Bulletin 2, 110.
-    """
+    """Return the difference of an effect, before the test for significance."""
     change = other.values - one.values
-    estimated, daily = np.vstack([one.factor, other.factor]), np.vstack([one.daily, other.daily])
-    factor = np.vstack([estimated, daily])
+    factor = np.vstack([one.factor, other.factor, one.daily, other.daily])
     deviation = np.sqrt(np.sum(factor**2, axis=0))
     floor = np.sqrt(LEAST_VARIANCE) * max(float(np.abs(one.values).max()), 1e-12)
     deviation = np.maximum(deviation, floor)
     k = int(np.argmax(one.weights * np.abs(change) / deviation))
-    known = max(1.0 - 2.0 / freedom, 0.0) * float(np.sum(daily[:, k]**2))
-    error = max(float(np.sum(estimated[:, k]**2)), np.finfo(float).tiny)
-    freedom *= (1.0 + known / error)**2
+    freedom = _freedom(one, other, k)
     return Difference(
         *label, _rms(one.values), _rms(change), float(change[k]),
         float(interval_factor(freedom) * deviation[k]),
         _chance(float(one.weights[k] * np.abs(change[k]) / deviation[k]),
                 factor * one.weights / deviation, freedom), False)
+
+
+def _freedom(one: _Effect, other: _Effect, k: int) -> float:
+    """Return the degrees of freedom of the variance of the difference ``k``.
+
+    Changes from day to day are taken as known beside the expected variances of the estimates,
+    which two degrees do not have. Source: Satterthwaite 1946, Biometrics Bulletin 2, 110.
+    """
+    least = min(one.freedom, other.freedom)
+    if least <= 2.0:
+        return least
+    errors = np.array([np.sum(effect.factor[:, k]**2) / (1.0 - 2.0 / effect.freedom)
+                       for effect in (one, other)]) + np.finfo(float).tiny ** 0.25
+    known = np.sum(one.daily[:, k]**2) + np.sum(other.daily[:, k]**2)
+    squares = errors**2 / (one.freedom, other.freedom)
+    return float((errors.sum() + known)**2 / max(squares.sum(), np.finfo(float).tiny))
 
 
 def _chance(largest: float, factor: FloatArray, freedom: float) -> float:
@@ -237,11 +249,6 @@ def judged(compared: Sequence[Difference]) -> tuple[Difference, ...]:
     bound = float(np.sort(chances)[below[-1]]) if len(below) else -1.0
     return tuple(replace(one, changed=bool(chance <= bound))
                  for one, chance in zip(compared, chances, strict=True))
-
-
-def _freedom(first: IdentifiedModel, second: IdentifiedModel) -> float:
-    """Return the degrees of freedom of the standard deviations: the smaller of the two."""
-    return float(min(model.record.degrees_of_freedom or np.inf for model in (first, second)))
 
 
 def _unit(model: IdentifiedModel, j: int, effect: str) -> str:
