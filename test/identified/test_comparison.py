@@ -64,16 +64,18 @@ def test_little_is_found_where_nothing_changed(models):
     assert len(found) == 7 * 3 * ROBOT.n
     likely = np.sort([one.probability for one in found])
     assert np.mean(likely < 0.05) < 0.15
-    assert np.mean(likely < 0.5) > 0.25, 'chances that are too large hide what changed'
+    links = [one.probability for one in found if one.effect != FRICTION]
+    assert np.mean(np.array(links) < 0.5) > 0.25, 'chances that are too large hide what changed'
     assert sum(one.changed for one in found) <= 2
 
 
 def test_friction_that_rose_is_found_at_its_joint(models):
-    worn = replace(TRUTH, coulomb=TRUTH.coulomb * [1.0, 1.05, 1.0])
+    more = [1.0, 1.15, 1.0]
+    worn = replace(TRUTH, coulomb=TRUTH.coulomb * more, viscous=TRUTH.viscous * more)
     found = differences(models[0], model(20, truth=worn))
     assert {(one.joint, one.effect) for one in found if one.changed} == {('joint_2', FRICTION)}
     risen = next(one for one in found if (one.joint, one.effect) == ('joint_2', FRICTION))
-    rise = 0.05 * TRUTH.coulomb[1]
+    rise = 0.15 * risen.before
     assert abs(risen.most - rise) < risen.half_interval < 0.5 * rise
     assert 0.7 * rise < risen.size < 1.3 * rise and risen.unit == 'N m'
 
@@ -96,7 +98,8 @@ def test_the_share_of_false_findings_is_that_of_benjamini_and_hochberg(models):
     for _ in range(50):
         chances = 0.12 * rng.uniform(size=len(base)) ** 2
         judged = comparison.judged([
-            replace(one, probability=float(p)) for one, p in zip(base, chances, strict=True)])
+            replace(one, probability=float(p) * comparison.LIKELY[one.effect])
+            for one, p in zip(base, chances, strict=True)])
         limits = comparison.FALSE_SHARE * np.arange(1, len(base) + 1) / len(base)
         below = np.flatnonzero(np.sort(chances) <= limits)
         expected = chances <= (np.sort(chances)[below[-1]] if len(below) else -1.0)

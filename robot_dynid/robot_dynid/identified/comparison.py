@@ -38,6 +38,8 @@ LEAST_VARIANCE = 1e-9
 #: usual share by which a kind of friction differs from day to day: of dry friction that between
 #: every second of the recordings of a UR10e
 USUAL_SPREAD = {VISCOUS: record.USUAL_SPREAD, DRY: 0.02}
+#: mean variances of estimates that are added to their covariance
+SHRUNK = 4.0
 #: a change of friction as a whole is more usual than others and counts so many times
 WHOLE = 1.3
 
@@ -126,14 +128,15 @@ def _daily_changes(
 def _with_whole(one: _Effect, other: _Effect) -> tuple[_Effect, _Effect]:
     """Return friction in two models with, last, its root mean square as a whole.
 
-    That is the factor of the mean curve by generalised least squares in which the errors of the
-    models are of one size: few stretches tell their sum better than their correlations.
+    That is the factor of the mean curve by generalised least squares. Few stretches determine the
+    covariance of the estimates, so SHRUNK times its mean variance is added to each state.
     """
     curve = 0.5 * (one.values + other.values)
     size = max(_rms(curve), np.finfo(float).tiny ** 0.25)
-    daily = np.vstack([one.daily, other.daily])
-    errors = np.sum(one.factor**2) + np.sum(other.factor**2) + LEAST_VARIANCE * size**2
-    row = np.linalg.solve(daily.T @ daily + errors * np.eye(len(curve)), curve)
+    estimated = np.vstack([one.factor, other.factor])
+    factor = np.vstack([estimated, one.daily, other.daily])
+    least = SHRUNK * np.sum(estimated**2) / len(curve) + LEAST_VARIANCE * size**2
+    row = np.linalg.solve(factor.T @ factor + least * np.eye(len(curve)), curve)
     row *= size / max(float(row @ curve), np.finfo(float).tiny)
     rows, weights = np.vstack([np.eye(len(curve)), row]), np.append(one.weights, WHOLE)
     return one.combined(rows, weights), other.combined(rows, weights)

@@ -247,7 +247,7 @@ class FitRecord:
     def daily_spread(
         self, kind: str, axes: int, usual: float = USUAL_SPREAD
     ) -> tuple[float, float]:
-        """Return the share by which a ``kind`` of friction differs from day to day, and its freedom.
+        """Return the share by which a ``kind`` of friction differs from day to day, its freedom.
 
         What the recordings show of so many ``axes``, each less one, moderated by what is
         ``usual``: a few days alone show far too little scatter at times. Source: Smyth, Stat.

@@ -1,0 +1,139 @@
+"""identified/comparison.py: friction that changed is named, and what days differ by is not."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from itertools import permutations
+from pathlib import Path
+
+import numpy as np
+import pytest
+from everyday_arm import known_model
+
+from robot_dynid import identify, load_log, load_robot
+from robot_dynid.identified.comparison import (
+    FRICTION,
+    USUAL_SPREAD,
+    WEIGHT,
+    Difference,
+    differences,
+)
+from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.identified.record import FitRecord
+from robot_dynid.identified.trained import Trained
+from robot_dynid.types import RawLog, frozen
+from robot_dynid.validation.validate import validate
+
+#: rise of the friction of one joint, the least share of pairs in which it is to be named, and the
+#: largest of unchanged pairs in which anything may be
+RISE, FOUND, FALSE = 0.15, 0.9, 0.1
+#: windows of the only recording of the TX40
+TX40_WINDOWS = '[:2.5]', '[2.6:5.1]', '[5.2:]'
+
+
+def exact(spread: float = 1e-4, std: float = 1e-6) -> IdentifiedModel:
+    """Return a model of three joints that are known, and differ by ``spread`` between days."""
+    speed = np.tile([-2.0, 2.0], (3, 1))
+    return replace(known_model(spread, std), trained=Trained(
+        {'position': np.tile([-1.0, 1.0], (3, 1)), 'velocity': speed}))
+
+
+def worn(model: IdentifiedModel, joint: int, share: float) -> IdentifiedModel:
+    """Return a model with a ``share`` more viscous and dry friction in one joint."""
+    more = np.array([1.0 + share * (name in (f'fv{joint + 1}', f'fc{joint + 1}'))
+                     for name in model.names])
+    return replace(model, values=frozen(model.values * more))
+
+
+def named(first: IdentifiedModel, second: IdentifiedModel) -> set[tuple[str, str]]:
+    return {(one.joint, one.effect) for one in differences(first, second) if one.changed}
+
+
+def of(first: IdentifiedModel, second: IdentifiedModel, effect: str = FRICTION) -> Difference:
+    """Return the difference of an effect on joint_2."""
+    return next(one for one in differences(first, second)
+                if (one.joint, one.effect) == ('joint_2', effect))
+
+
+@pytest.mark.parametrize('share', [RISE, -RISE])
+def test_change_by_one_factor_is_named_at_its_joint_with_its_sign(share: float) -> None:
+    first = replace(exact(), record=FitRecord())
+    second = worn(first, 1, share)
+    assert named(first, second) == {('joint_2', FRICTION)}
+    one = of(first, second)
+    assert one.most / one.before == pytest.approx(share, rel=1e-6)
+    assert one.size / one.before == pytest.approx(abs(share), rel=1e-6)
+
+
+@pytest.mark.parametrize(('spread', 'viscous', 'dry'), [(0.02, 0.02, 0.02), (
+    None, *USUAL_SPREAD.values())])
+def test_interval_is_that_of_other_days(
+    spread: float | None, viscous: float, dry: float
+) -> None:
+    """Viscous and dry friction of each day tell the factor by the inverse of their variances."""
+    first = exact(spread or 0.0)
+    if spread is None:
+        first = replace(first, record=FitRecord())
+    one = of(first, worn(first, 1, RISE))
+    deviation = np.sqrt((1.0 + (1.0 + RISE) ** 2) / (viscous ** -2 + dry ** -2))
+    assert one.half_interval / one.before == pytest.approx(1.96 * deviation, rel=0.01)
+
+
+def test_change_that_days_differ_by_is_not_named() -> None:
+    alike, unlike = exact(1e-4), exact(0.03)
+    assert named(alike, worn(alike, 1, 0.03)) == {('joint_2', FRICTION)}
+    assert not named(unlike, worn(unlike, 1, 0.03))
+    single = replace(unlike, record=FitRecord())
+    assert of(unlike, single).half_interval == of(single, unlike).half_interval == \
+        of(unlike, unlike).half_interval, 'the model of more days tells what days differ by'
+
+
+@pytest.mark.parametrize(('freedoms', 'quantile'), [
+    ((7.0, 7.0), 2.1448), ((2.0, 2.0), 4.3027), ((2.0, 7.0), 4.3027)])
+def test_degrees_of_freedom_are_those_of_both_models(
+    freedoms: tuple[float, float], quantile: float
+) -> None:
+    """Quantiles of Student's distribution of 14 and 2 degrees."""
+    model = exact(std=0.02)
+    one, other = (replace(model, record=replace(
+        model.record, degrees_of_freedom=freedom)) for freedom in freedoms)
+    assert of(one, other, WEIGHT).half_interval / of(model, model, WEIGHT).half_interval == \
+        pytest.approx(quantile / 1.96, rel=1e-3)
+
+
+def raised(model: IdentifiedModel, log: RawLog, joint: int) -> RawLog:
+    """Return a recording with RISE times the friction of ``joint`` by ``model`` added."""
+    trace = validate(model, [log]).traces[0]
+    assert trace.position is not None and trace.velocity is not None and log.effort is not None
+    friction = RISE * model.friction(trace.position, trace.velocity)[:, joint]
+    effort = log.effort.copy()
+    effort[:, joint] += np.interp(log.time, trace.time, friction) \
+        / model.robot.torque_factors[joint]
+    return replace(log, effort=effort)
+
+
+@pytest.mark.soak
+def test_raised_friction_of_real_arms_is_named(shared_data: Path) -> None:
+    """The UR10e by pairs of which at least one recording chose nothing, the TX40 by windows."""
+    recordings = sorted((path for folder in ('train', 'test')
+                         for path in (shared_data / 'ur10e' / folder).iterdir()),
+                        key=lambda path: path.name)
+    whole = shared_data / 'tx40' / 'exciting.csv.gz'
+    arms = {'ur10e': list(map(str, recordings)),
+            'tx40': [f'{whole}{window}' for window in TX40_WINDOWS]}
+    for name, paths in arms.items():
+        robot = load_robot(name)
+        logs = [load_log(path, robot) for path in paths]
+        models = [identify(robot, [log]).model for log in logs]
+        more = [[identify(robot, [raised(model, log, joint)]).model for joint in range(robot.n)]
+                for model, log in zip(models, logs, strict=True)]
+        pairs = [(a, b) for a, b in permutations(range(len(logs)), 2)
+                 if name == 'tx40' or a % 2 or b % 2]
+        found = [(joint, FRICTION) in named(models[a], one) for a, b in pairs
+                 for joint, one in zip(robot.joints, more[b], strict=True)]
+        false = [bool(named(models[a], models[b])) for a, b in pairs if a < b]
+        sys.stdout.write(f'{name}: {RISE:+.0%} found in {sum(found)} of {len(found)}, '
+                         f'false in {sum(false)} of {len(false)}\n')
+        assert np.mean(false) <= FALSE
+        assert name == 'tx40' or np.mean(found) >= FOUND
