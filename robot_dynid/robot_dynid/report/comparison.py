@@ -31,7 +31,8 @@ from robot_dynid.validation.validate import Validation
 TEXT = (
     'Weight, friction and inertia of every joint at the same states, within the ranges of both '
     'models. Size: RMS by the first model; differs by: RMS of the difference; at most: the most '
-    'significant difference with its 95 % interval; chance: its probability if nothing changed. '
+    'significant difference with its 95 % interval, that of friction with its usual changes from '
+    'day to day; chance: its probability if nothing changed. '
     '5 % of the changes that are reported are chance.')
 BARS = ('Differences beyond their 95 % interval are above the dashed line; a few of many are '
         'there by chance')
