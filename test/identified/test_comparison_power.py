@@ -91,11 +91,11 @@ def test_change_that_days_differ_by_is_not_named() -> None:
 
 
 @pytest.mark.parametrize(('freedoms', 'quantile'), [
-    ((7.0, 7.0), 2.1448), ((2.0, 2.0), 4.3027), ((2.0, 7.0), 4.3027)])
+    ((7.0, 7.0), 2.1448), ((7.0, 3.0), 2.4567), ((2.0, 2.0), 4.3027), ((2.0, 7.0), 4.3027)])
 def test_degrees_of_freedom_are_those_of_both_models(
     freedoms: tuple[float, float], quantile: float
 ) -> None:
-    """Quantiles of Student's distribution of 14 and 2 degrees."""
+    """Quantiles of Student's distribution of 14, 5.9 and 2 degrees."""
     model = exact(std=0.02)
     one, other = (replace(model, record=replace(
         model.record, degrees_of_freedom=freedom)) for freedom in freedoms)
