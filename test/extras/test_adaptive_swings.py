@@ -137,9 +137,10 @@ def test_adaptive_sequence_omits_what_is_already_measured():
     later = adaptive(precision=known, accuracy=0.4)
     fresh = adaptive(accuracy=0.4)
     assert later.trajectory.duration < 0.7 * fresh.trajectory.duration
-    enough = replace(precision, information=np.diag(1.0 / (0.1 * precision.sizes)**2))
-    with pytest.raises(DynIdError, match=r'the accuracy 0\.2 is met: mx1 is known worst, to '
-                                         r'0\.1; no further recording is needed$'):
+    accuracy = np.where(np.array(precision.names) == 'mx2', 0.15, 0.1)
+    enough = replace(precision, information=np.diag(1.0 / (accuracy * precision.sizes)**2))
+    with pytest.raises(DynIdError, match=r'the accuracy 0\.2 is met: mx2 is known worst, to '
+                                         r'0\.15; no further recording is needed$'):
         adaptive(precision=enough, accuracy=0.2)
 
 
