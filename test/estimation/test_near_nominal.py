@@ -21,7 +21,7 @@ from robot_dynid.estimation.feasible.near_nominal import (
     worse_than_nominal,
 )
 from robot_dynid.estimation.feasible.simultaneous import open_offsets
-from robot_dynid.estimation.least_squares import joint_weights, solve
+from robot_dynid.estimation.least_squares import joint_weights, solve, weighted_factor
 from robot_dynid.estimation.uncertainty.held_out import held_out
 from robot_dynid.identification.fit import control_parameters
 from robot_dynid.identified.structure import Structure
@@ -47,6 +47,17 @@ def test_the_ends_are_nominal_links_with_fitted_friction_and_least_squares() -> 
     assert values[0] == pytest.approx(control, rel=1e-6, abs=1e-6 * np.abs(control).max())
     assert np.array_equal(values[-1], free)
     assert len(values) == len(PULLS)
+
+
+def test_friction_of_no_motion_is_none_in_the_baseline(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A joint that is held moves by rounding: a model with a value of 1e12 cannot be read."""
+    data = experiment(600)
+    tall = weighted_factor(data.information, joint_weights(data.information)).copy()
+    held = data.model.reduction.names.index('fv4')
+    tall[:, held] *= 1e-17
+    monkeypatch.setattr('robot_dynid.identification.fit.weighted_factor', lambda *_: tall)
+    control = control_parameters(data.model, data.information)
+    assert abs(control[held]) < 1e-12 and np.abs(control).max() > 0.1
 
 
 def test_the_best_is_hardly_worse_than_either_of_them() -> None:

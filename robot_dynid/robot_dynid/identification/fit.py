@@ -18,7 +18,12 @@ from robot_dynid.estimation.feasible.near_nominal import worse_than_nominal
 from robot_dynid.estimation.feasible.simultaneous import open_offsets
 from robot_dynid.estimation.friction_selection.law_request import AUTO
 from robot_dynid.estimation.information import Information
-from robot_dynid.estimation.least_squares import joint_weights, residual_noise, weighted_factor
+from robot_dynid.estimation.least_squares import (
+    joint_weights,
+    residual_noise,
+    solve_rows,
+    weighted_factor,
+)
 from robot_dynid.estimation.uncertainty.held_out import HeldOut, held_out
 from robot_dynid.identification.recipe import NONE, THREE, Recipe
 from robot_dynid.identification.recordings import Unusable, part_of
@@ -118,11 +123,8 @@ def control_parameters(model: TorqueModel, information: Information) -> FloatArr
     nominal = reduction.matrix[:, :links] @ robot.tree.nominal.ravel()
     others = reduction.matrix[:, links:]
     tall = weighted_factor(information, joint_weights(information))
-    design = tall[:, :-1] @ others
-    scale = np.linalg.norm(design, axis=0)
-    scale[scale == 0.0] = 1.0
-    target = tall[:, -1] - tall[:, :-1] @ nominal
-    fitted = np.linalg.lstsq(design / scale, target, rcond=1e-9)[0] / scale
+    fitted = solve_rows(np.column_stack(
+        [tall[:, :-1] @ others, tall[:, -1] - tall[:, :-1] @ nominal])).values
     return np.asarray(nominal + others @ fitted)
 
 
