@@ -401,8 +401,8 @@ class Execution:
                            f'continues the motion for {now - watchdog.sent:.2f} s')
         if not watchdog.timed and watchdog.lag > 0.0:
             return Outcome(Code.CONTROLLER_LOST, f'the controller runs {watchdog.lag:.2f} s late, '
-                           'too late to continue the motion without a step: leave more of its '
-                           'processor to it')
+                           'too late to continue the motion without a step: reduce the load '
+                           'on its computer')
         if not watchdog.timed:
             return Outcome(Code.REJECTED, 'controller_state does not state the time in the '
                            'motion, so the motion cannot be continued without a step: use a '

@@ -248,9 +248,9 @@ class Watchdog:
 
     @property
     def lag(self) -> float:
-        """By how much the controller states an earlier start of the motion than was sent, s.
+        """Time, s, by which the controller reports the motion to have begun before it was sent.
 
-        0 without a statement, and up to what `LAGGING` excuses.
+        0 below `LAGGING`, and without a report.
         """
         lag = self._begun[0] - self._told
         return lag if LAGGING <= lag < np.inf else 0.0

@@ -38,9 +38,9 @@ LEAST_VARIANCE = 1e-9
 #: usual share by which a kind of friction differs from day to day: of dry friction that between
 #: every second of the recordings of a UR10e
 USUAL_SPREAD = {VISCOUS: record.USUAL_SPREAD, DRY: 0.02}
-#: mean variances of estimates that are added to their covariance
+#: shrinkage of a covariance that few stretches determine: so many mean variances are added to it
 SHRUNK = 4.0
-#: a change of friction as a whole is more usual than others and counts so many times
+#: weight of friction as a whole when the largest difference is sought; a single state has 1
 WHOLE = 1.3
 
 
@@ -114,7 +114,7 @@ def _daily_changes(
 ) -> FloatArray:
     """Return independent changes (d, b) of parameters from day to day.
 
-    As the one of ``models`` shows that knows most of them.
+    Their sizes are those of whichever of ``models`` was fitted to more days.
     """
     scales = friction_scales(model.torque_model, model.values)
     if scales is None:
@@ -126,10 +126,11 @@ def _daily_changes(
 
 
 def _with_whole(one: _Effect, other: _Effect) -> tuple[_Effect, _Effect]:
-    """Return friction in two models with, last, its root mean square as a whole.
+    """Return friction of two models at its states and, last, as a whole.
 
-    That is the factor of the mean curve by generalised least squares. Few stretches determine the
-    covariance of the estimates, so SHRUNK times its mean variance is added to each state.
+    That is the factor on their mean curve by generalised least squares, times its RMS. Few
+    stretches determine the covariance of the estimates, so SHRUNK times its mean variance is added
+    to each state.
     """
     curve = 0.5 * (one.values + other.values)
     size = max(_rms(curve), np.finfo(float).tiny ** 0.25)
