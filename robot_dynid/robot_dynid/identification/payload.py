@@ -347,23 +347,22 @@ def warnings_of(parts: Sequence[Equations]) -> tuple[str, ...]:
 
 
 def set_payload(estimate: PayloadEstimate) -> dict[str, Any] | None:
-    """Return the request of ur_msgs/srv/SetPayload: kg, m, kg m^2 about the centre of mass.
+    """Return the request of ur_msgs/srv/SetPayload, all its fields: kg, m.
 
     The frame is that of the estimate and must be the flange (tool0). None if mass or centre of
-    mass are undetermined; undetermined moments are those of the smallest body.
+    mass are undetermined.
     """
     if not _usable(estimate):
         return None
-    mass, com, inertia = com_from_parameters(estimate.parameters)
-    (xx, xy, xz), (_, yy, yz), (_, _, zz) = inertia.tolist()
-    return {'mass': mass, 'center_of_gravity': dict(zip('xyz', com.tolist(), strict=True)),
-            'ixx': xx, 'iyy': yy, 'izz': zz, 'ixy': xy, 'ixz': xz, 'iyz': yz}
+    mass, com, _ = com_from_parameters(estimate.parameters)
+    return {'mass': mass, 'center_of_gravity': dict(zip('xyz', com.tolist(), strict=True))}
 
 
 def set_load(estimate: PayloadEstimate) -> dict[str, Any] | None:
     """Return the request of franka_msgs/srv/SetLoad, inertia column by column.
 
-    ROS 1 calls ``center_of_mass`` ``F_x_center_load``. Frame and None as in `set_payload`.
+    ROS 1 calls ``center_of_mass`` ``F_x_center_load``. Frame and None as in `set_payload`;
+    undetermined moments [kg m^2] about the centre of mass are those of the smallest body.
     """
     if not _usable(estimate):
         return None
