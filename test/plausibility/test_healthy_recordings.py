@@ -10,7 +10,8 @@ import pytest
 from random_recordings import HEALTHY, random_robot
 
 from robot_dynid.io.log import load_log
-from robot_dynid.plausibility.excerpt import Excerpt
+from robot_dynid.plausibility.causes import FITTED_ROWS, causes
+from robot_dynid.plausibility.excerpt import Excerpt, excerpt, sample_excerpts, thin_excerpt
 from robot_dynid.plausibility.gate import Examination, examine, verdict
 from robot_dynid.plausibility.score import RAMPS, Explained
 from robot_dynid.robot.robot_file import load_robot
@@ -61,6 +62,14 @@ def nothing_found(seed: int, name: str, folder: Path) -> None:
 def test_verdict_finds_nothing_in_recordings_of_random_robots(name: str, tmp_path: Path) -> None:
     for seed in range(3):
         nothing_found(seed, name, tmp_path)
+
+
+def test_verdict_finds_nothing_where_all_links_are_lighter(tmp_path: Path) -> None:
+    """One joint alone must not be blamed for it."""
+    name = 'single joints, inertials wrong'
+    robot, logs = HEALTHY[name](np.random.default_rng([32, len(name)]), random_robot(32, tmp_path))
+    rows = [thin_excerpt(excerpt(robot.rigid, log), FITTED_ROWS) for log in logs]
+    assert causes(robot.rigid, 'all', sample_excerpts(rows, FITTED_ROWS)) == []
 
 
 def test_explained_sizes_are_nan_when_friction_and_offset_suffice() -> None:

@@ -73,6 +73,17 @@ def test_verdict_names_what_is_wrong_with_its_remedy(
     assert {f.kind for f in findings if f.severity is Severity.REFUSE} <= {row.kind}
 
 
+def test_gravity_along_the_joints_is_compensated_or_the_base_turned() -> None:
+    """The efforts of both are the same."""
+    robot, log = healthy('planar_3r', None)
+    row = dict(ROWS_OF_PLANAR)['gravity-compensated as torque']
+    (finding,) = found(*row.spoil(robot, log))
+    assert 'efforts look gravity-compensated or the base looks mounted on a wall' in (
+        finding.looks_like)
+    assert 'effort_kind: gravity_compensated_torque' in finding.remedy
+    assert 'gravity: [' in finding.remedy
+
+
 def test_milliamperes_are_told_by_the_drive_gains() -> None:
     robot, log = healthy('planar_3r', None)
     gains = np.full(robot.n, 12.0)

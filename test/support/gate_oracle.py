@@ -6,13 +6,15 @@ rotors and offsets of any likely size. `Told.torque` is by how many standard dev
 explanation is less likely than the one of the same recording without the fault, where the
 residual of the healthy recording (friction of no law, lag, ripple) sets the scale of every joint.
 So a fault that links off by 15 to 40 %, friction or noise make up for counts nothing: an offset
-about the direction of gravity, an effort that is friction alone. `Told.motion` is the error of
-velocities as derivatives of positions, in proportion.
+about the direction of gravity, an effort that is friction alone, an effort of another size that
+links and a drive gain as these may be make up for. `Told.motion` is the error of velocities as
+derivatives of positions, in proportion.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -36,6 +38,8 @@ LINKS_OFF = 0.3, 0.45, 0.1, 0.6
 LIMIT = 1.2
 #: causes that change the unit of efforts: their residual has that unit, too
 UNITS = 'effort', 'effort_order', 'order'
+#: a drive gain may be off by this factor
+GAIN = 1.3
 #: friction, rotors and offsets as shares of the effort, one standard deviation
 FRICTION, OFFSET = 1.0, 0.15
 #: a joint turns its friction round within this share of its speed; slower is not looked at
@@ -64,8 +68,18 @@ def told(take: Take, row: Row, case: Case) -> Told:
     if (_beyond_limits(robot, truth) & ~_beyond_limits(robot, before)).any():
         return Told(np.inf, _motion(case.sample))
     unit = _roughness(truth) / _roughness(before) if row.cause in UNITS else 1.0
-    faulty = _strain(robot, case.stated, truth, scale * unit)
+    faulty = min(_strain(robot, case.stated, *one) for one in _gains(row, case, scale * unit))
     return Told(float(np.sqrt(max(0.0, faulty - healthy))), _motion(case.sample))
+
+
+def _gains(row: Row, case: Case, scale: FloatArray) -> Iterator[tuple[RawLog, FloatArray]]:
+    """Yield the recording and its scale (n,), with the gain of one joint as it may be."""
+    truth = case.sample.truth
+    yield truth, scale
+    for joint in case.joints if row.cause == 'effort' else ():
+        for gain in (GAIN, 1.0 / GAIN):
+            factor = np.where(np.array(case.robot.joints) == joint, gain, 1.0)
+            yield replace(truth, effort=truth.effort * factor), scale * factor
 
 
 def _beyond_limits(robot: RobotModel, truth: RawLog) -> NDArray[np.bool_]:

@@ -160,13 +160,16 @@ def judged(row: Row, case: Case, findings: Sequence[Finding], evidence: Told) ->
     return WRONG if wrong else MORE
 
 
-def run_row(take: Take, name: str, most: int | None = None) -> Iterator[Cell]:
+def run_row(
+    take: Take, name: str, most: int | None = None, joint: str = ''
+) -> Iterator[Cell]:
     """Make the cases of a row, none where the arm cannot have the fault, and examine them.
 
-    At most ``most``, drawn, of rows with a case for each joint.
+    At most ``most``, drawn, of rows with a case for each joint, or that of ``joint``.
     """
     row = ROWS[name]
-    cases = list(enumerate(row.make(take, take.draw(name))))
+    cases = [(number, case) for number, case in enumerate(row.make(take, take.draw(name)))
+             if joint in ('', *case.joints)]
     take.draw(f'{name}: joints').shuffle(cases)
     for number, case in sorted(cases[:most], key=lambda one: one[0]):
         blind = row.by == 'always' or row.cause == 'nothing' or case.error

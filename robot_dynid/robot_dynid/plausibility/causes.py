@@ -100,6 +100,8 @@ def _best(
         about[table[i].kind, table[i].joints] += 1
         if len(chosen) < FITTED and about[table[i].kind, table[i].joints] <= MAX_ALIKE:
             chosen.add(i)
+    # the first pass may pass over what is no fault of all joints, and protects from false findings
+    chosen |= {i for i, one in enumerate(table) if not one.remedy and not one.joints}
     if in_unit and (score.parts[5].sum() > 0.5 * CONVINCING or (score.off > SAYS_NOTHING).any()):
         chosen |= {i for i, one in enumerate(table) if one.kind == 'time_unit'}
     fits = _other_size(stated, score, _fits(
@@ -114,8 +116,8 @@ def _best(
     near = dict[tuple[object, ...], Fit]()
     as_good = (one for one in fits if _total(one) < _total(best) + AS_GOOD_NATS)
     for fit in sorted(as_good, key=_total):
-        near.setdefault((fit[0].kind, fit[0].joints, fit[0].kind == 'effort_scale' and (
-            fit[0].remedy)), fit)
+        near.setdefault((fit[0].kind, fit[0].joints, fit[0].remedy if (
+            fit[0].kind == 'effort_scale') else fit[0].change.kind), fit)
     order = sorted(dict.fromkeys(fit for fit in fits if fit in near.values()),
                    key=lambda fit: _total(fit) > _total(best) + SAME_NATS)
     silent = any(not fit[0].remedy and _total(fit) < _total(best) + NO_FAULT for fit in fits)
@@ -211,7 +213,7 @@ def _shown(stated: Explained, score: Score, one: Explanation, then: Score) -> tu
     # the sign of friction neither shows the size of an effort nor supports an explanation that
     # leaves a larger residual: links that differ from their description may flip it, too
     of_efforts = one.kind in ('effort_scale', 'description') or (
-        one.kind in BY_EFFORTS and fall <= 0.0)
+        one.kind in BY_EFFORTS and then.parts[0].sum() - score.parts[0].sum() > SAME_NATS)
     by_motion = sum(float((score.parts[k] - then.parts[k]).sum()) for k in (
         (1, 5) if of_efforts else (1, 2, 5))) > 0.5 * CONVINCING
     sure = score.total - then.total > SURE_NATS
@@ -227,8 +229,8 @@ def _shown(stated: Explained, score: Score, one: Explanation, then: Score) -> tu
     by_links = bool(np.any(((then.weight > np.maximum(then.left, WEIGHTY)) | (
         score.weight > SIZE))[list(one.joints)]))
     swapped = one.change.channels == ('effort',)
-    falls = swapped and np.all(np.log(score.left / then.left)[list(one.joints)] > LOWER)
     angle = one.kind == 'position_unit' and one.change.velocity is not None
+    falls = np.all(np.log(score.left / then.left)[list(one.joints)] > LOWER)
     is_shown = by_links or falls or not (angle or swapped)
     return bool(np.mean(stated.moves) >= MOVING_JOINTS_SHARE and is_shown), (
         by_links or one.kind != 'effort_scale')
