@@ -20,8 +20,8 @@ demo: setup
 
 test: test-static test-core test-ros test-alone
 
-# Tests without ROS of at most half a second each; `make test` runs those of up to a second, too, and
-# `make soak` the others.
+# Tests without ROS of at most half a second each; `make test` runs beside them those that any
+# change may break, `make soak` all others.
 test-fast: setup
 	$(ENV) pytest -n auto $(GROUPS) $(LIMIT) -m 'not ros and not slow and not soak'
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-#: what `make test-fast` runs takes at most this each, and what `make test` runs [s]
-FAST, SEEN = 0.5, 1.0
+#: a fast test takes at most this [s]
+FAST = 0.5
 #: folders of tests of what moves a robot: `make test` runs all of them, however long they take
 MOVING = ('execution',)
 #: files of rules about every source, which any change may break: `make test` runs all of them, and
@@ -55,9 +55,9 @@ def processor() -> float:
 def pytest_collection_modifyitems(items: list[Any]) -> None:
     """Mark the tests of the slower tiers, and let the files that take longest come first.
 
-    `make test` runs of each file at least the quickest test, those marked ``always``, and those
-    in MOVING and RULES. A file runs in one worker (--dist loadfile): none should be left with a
-    long one at the end.
+    `make test` runs the fast ones, of each other file the quickest, those marked ``always``, and
+    those in MOVING and RULES. A file runs in one worker (--dist loadfile): none should be left
+    with a long one at the end.
     """
     of_file = defaultdict[Path, list[float]](list)
     for item in items:
@@ -66,8 +66,7 @@ def pytest_collection_modifyitems(items: list[Any]) -> None:
     for item in items if MEASURE != 'all' else ():
         seconds = slow_tests().get(item.nodeid, 0.0)
         seen = (item.path.parent.name in MOVING or item.path.name in RULES
-                or item.get_closest_marker('always')
-                or seconds <= max(SEEN, min(of_file[item.path])))
+                or item.get_closest_marker('always') or seconds <= min(of_file[item.path]))
         if seconds:
             item.add_marker(pytest.mark.slow if seen else pytest.mark.soak)
     items.sort(key=lambda item: -sum(of_file[item.path]))
