@@ -72,7 +72,7 @@ class Simulator:
         self._lock = threading.Lock()
         self._cycles = 0
         self._view = Update(np.zeros((3, robot.n)), np.zeros((3, robot.n)), 0)
-        self._setpoints: deque[tuple[float, FloatArray, FloatArray]] = deque(maxlen=SETPOINT_COUNT)
+        self._setpoints: deque[tuple[float, Setpoint]] = deque(maxlen=SETPOINT_COUNT)
 
     @property
     def has_motor_states(self) -> bool:
@@ -122,23 +122,25 @@ class Simulator:
             self._arm.place(np.asarray(position, dtype=np.float64))
             self._controller.activate(self._arm.motor_position)
 
-    def command(self, time: float, position: FloatArray, velocity: FloatArray) -> None:
-        """Let the drives follow positions and velocities (n,) from outside, valid at ``time`` [s].
+    def command(self, time: float, setpoint: Setpoint) -> None:
+        """Let the drives follow setpoints from outside, valid at ``time`` [s].
 
-        They interpolate by cubics, SETPOINT_DELAY late, and hold the last one. The first command
-        puts the robot there at rest; from then on the simulator's own controller is not used.
+        They go on from each with accelerations between its own and the next one, SETPOINT_DELAY
+        late, and hold the last one. So stamps that are wrong by microseconds make no torque, as
+        differences of positions would. The first command puts the robot there at rest; from then
+        on the simulator's own controller is not used.
         """
         if not self._setpoints:
-            self.place(position)
+            self.place(setpoint.position)
         with self._lock:
             if not self._setpoints or time > self._setpoints[-1][0]:
-                self._setpoints.append((time, position, velocity))
+                self._setpoints.append((time, setpoint))
 
-    @property
-    def ahead(self) -> bool:
-        """True where the setpoints from outside end before the present simulated time."""
+    def ahead(self, cycles: int) -> bool:
+        """Return True where the setpoints from outside end before the last of the next cycles."""
+        last = self.time + (cycles - 1) * CONTROL_PERIOD - SETPOINT_DELAY
         with self._lock:
-            return bool(self._setpoints) and self._setpoints[-1][0] < self.time - SETPOINT_DELAY
+            return bool(self._setpoints) and self._setpoints[-1][0] < last
 
     def advance(self, cycles: int) -> Reading:
         """Simulate ``cycles`` controller cycles of 1 ms and return the reading at their beginning.
@@ -202,30 +204,28 @@ class Simulator:
             if not self._setpoints:
                 self._view = self._controller.update(self.time, self._arm.motor_position,
                                                      self._arm.motor_velocity)
-                position, velocity, acceleration = self._view.output
+                setpoint = Setpoint(*self._view.output)
             else:
-                position, velocity, acceleration = self._interpolated(self.time - SETPOINT_DELAY)
+                setpoint = self._interpolated(self.time - SETPOINT_DELAY)
         if self.fault == 'tracking_error':
-            position = position.copy()
-            position[0] += TRACKING_FAULT
-        self._arm.control(Setpoint(position, velocity, acceleration))
+            setpoint = replace(setpoint, position=setpoint.position + TRACKING_FAULT * (
+                np.arange(self.robot.n) == 0))
+        self._arm.control(setpoint)
 
-    def _interpolated(self, time: float) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return position, velocity and acceleration (n,) of the setpoints at ``time``."""
+    def _interpolated(self, time: float) -> Setpoint:
+        """Return the setpoint at ``time`` between two from outside."""
         setpoints = self._setpoints
         while len(setpoints) > 1 and setpoints[1][0] <= time:
             setpoints.popleft()
-        begin, position, velocity = setpoints[0]
+        begin, last = setpoints[0]
         if len(setpoints) == 1 or time <= begin:
-            still = np.zeros_like(position)
-            return position, still, still
-        end, following, faster = setpoints[1]
-        h, t = end - begin, time - begin
-        mean = (following - position) / h
-        second = 2.0 * (3.0 * mean - 2.0 * velocity - faster) / h
-        third = 6.0 * (velocity + faster - 2.0 * mean) / h**2
-        return (position + t * (velocity + t * (second / 2.0 + t * third / 6.0)),
-                velocity + t * (second + t * third / 2.0), second + t * third)
+            still = np.zeros_like(last.position)
+            return Setpoint(last.position, still, still)
+        end, following = setpoints[1]
+        t, jerk = time - begin, (following.acceleration - last.acceleration) / (end - begin)
+        return Setpoint(
+            last.position + t * (last.velocity + t * (last.acceleration / 2.0 + t * jerk / 6.0)),
+            last.velocity + t * (last.acceleration + t * jerk / 2.0), last.acceleration + t * jerk)
 
     def _finish_cycle(self) -> None:
         with self._lock:

@@ -198,8 +198,10 @@ def test_setpoints_of_a_topic_take_the_place_of_the_controller() -> None:
         for joints, positions in ((names[1:2], [9.0]), (names, [np.nan] * 3),
                                   (names, [0.3, 0.1, 0.2])):
             message = JointTrajectoryControllerState(
-                joint_names=joints, output=JointTrajectoryPoint(positions=positions),
-                reference=JointTrajectoryPoint(velocities=[0.0] * len(joints)))
+                joint_names=joints, output=JointTrajectoryPoint(positions=[0.7] * len(joints)),
+                reference=JointTrajectoryPoint(
+                    positions=positions, velocities=[0.0] * len(joints),
+                    accelerations=[0.0] * len(joints)))  # the output is that of a cycle later
             message.header.stamp = user.get_clock().now().to_msg()
             publisher.publish(message)
         spinner.wait(lambda: states and abs(

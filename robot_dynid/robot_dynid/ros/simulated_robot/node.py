@@ -29,7 +29,7 @@ from robot_dynid.ros.simulated_robot.trajectory_server import (
     fill,
 )
 from robot_dynid.settings import setting
-from robot_dynid.simulation.arm import CONTROL_PERIOD
+from robot_dynid.simulation.arm import CONTROL_PERIOD, Setpoint
 from robot_dynid.simulation.simulator import FAULTS, Simulator, start_position
 from robot_dynid.simulation.trajectory_controller import Constraints
 from robot_dynid.simulation.truth import Noise, Truth, load_truth
@@ -60,8 +60,8 @@ class SimulatedRobotParameters:
         '', text='file with friction, gears, noise; name in config/simulation')
     controller_name: str = setting('joint_trajectory_controller', text='prefix of its topics')
     setpoints: str = setting(
-        '', text='topic controller_state of a joint_trajectory_controller whose output the drives '
-        'follow, in place of the controller of this node; empty: none')
+        '', text='topic controller_state of a joint_trajectory_controller whose reference the '
+        'drives follow, in place of the controller of this node; empty: none')
     state_rate: float = setting(500.0, RATE, 'joint states per second')
     joint_order: str = setting(
         'alphabetical', ('alphabetical', 'robot'), 'order of the names in joint_states')
@@ -165,22 +165,22 @@ class SimulatedRobot(Node):
         self._thread.join(timeout=2.0)
 
     def _follow(self, message: JointTrajectoryControllerState) -> None:
-        """Take the output of a controller and the velocity of its reference.
+        """Take the reference of a controller.
 
         One without finite numbers of each joint is none.
 
-        Its stamp is that of its cycle. Joint states of mock components mirror it a cycle later, by
-        a stamp that jitters beside it.
+        Its stamp is that of its cycle. Its output is the reference of a cycle later, and joint
+        states of mock components mirror that, by a stamp that jitters beside it.
         """
         row = {name: i for i, name in enumerate(message.joint_names)}
-        joints = self._simulator.robot.joints
-        given = message.output.positions, message.reference.velocities
+        joints, reference = self._simulator.robot.joints, message.reference
+        given = reference.positions, reference.velocities, reference.accelerations
         if not all(name in row and row[name] < min(map(len, given)) for name in joints):
             return
-        position, velocity = np.array([[one[row[name]] for name in joints] for one in given])
-        if np.all(np.isfinite([position, velocity])):
+        motion = np.array([[one[row[name]] for name in joints] for one in given])
+        if np.all(np.isfinite(motion)):
             time_ns = Time.from_msg(message.header.stamp).nanoseconds - self._epoch
-            self._simulator.command(1e-9 * time_ns, position, velocity)
+            self._simulator.command(1e-9 * time_ns, Setpoint(*motion))
 
     def _take_changes(self, changed: dict[str, Any]) -> None:
         for name in changed.keys() & set(LIVE):
@@ -192,7 +192,7 @@ class SimulatedRobot(Node):
         every = max(1, round(1.0 / (CONTROLLER_STATE_RATE * cycles * CONTROL_PERIOD)))
         due, count, late = time.monotonic(), 0, 0.0
         while not self._stopped.is_set() and rclpy.ok():
-            if self._simulator.ahead and time.monotonic() < due + SETPOINT_PATIENCE:
+            if self._simulator.ahead(cycles) and time.monotonic() < due + SETPOINT_PATIENCE:
                 time.sleep(SETPOINT_LOOK)
                 continue
             self._publish(cycles, count % every == 0)
