@@ -675,7 +675,7 @@ def test_verdict_leaves_all_uses_open_for_one_motion_of_the_tx40(told: Verdicts)
     verdict = told('tx40')
     for joint in verdict.joints:
         assert [use.ok for use in joint.uses] == [None] * 4
-    assert any('hold only one motion' in one.words for one in verdict.actions)
+    assert any('contain only one motion' in one.words for one in verdict.actions)
     assert not any('coupling' in one.words for one in verdict.actions)
 
 
