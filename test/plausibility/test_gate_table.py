@@ -86,10 +86,14 @@ def test_gate_names_faults_that_show_in_each_joint(take: Take, name: str) -> Non
 @pytest.mark.parametrize(('take', 'name', 'joint'), [
     (TAKES[0], 'position x 2, velocity too', 'shoulder_pan_joint'),
     (TAKES[2], 'position x 2, velocity too', 'joint_6'),
-    (TAKES[0], 'sign of a position, velocity too', 'wrist_3_joint')], ids=lambda one: str(
+    (TAKES[0], 'sign of a position, velocity too', 'wrist_3_joint'),
+    (Take('gen3', 'random', False, 5), 'sign of an effort', 'joint_1')], ids=lambda one: str(
         getattr(one, 'name', one)))
 def test_gate_names_faults_of_joints_that_bear_little(take: Take, name: str, joint: str) -> None:
-    """No weight shows them, but their share in the residual, and friction that drives."""
+    """No weight shows them, but their share in the residual, and friction that drives.
+
+    Heavier links, which are no fault, must not hide them either.
+    """
     (cell,) = run_row(take, name, joint=joint)
     assert cell.verdict not in (*BAD, SILENT), line_of(cell, True)
 

@@ -40,6 +40,8 @@ WEIGHTY, STRONG_EVIDENCE, SAYS_NOTHING = 0.2, 0.4, 0.5
 BY_EFFORTS = ('joint_order', 'position_offset', 'position_sign', 'position_unit', 'gravity',
               'description', 'counterbalance')
 LOWER, SURE_NATS = 0.3, 36.0
+#: kinds that are of a size, of efforts or of the arm
+SIZES = ('effort_scale', 'description')
 #: factors of the mass of all links that an arm of another size has to beat
 HEAVIER = np.geomspace(0.1, 10.0, 14)
 #: nats per number fitted to the recording
@@ -62,22 +64,27 @@ def causes(
 
     ``in_unit`` extracts the excerpt again, because the unit of time decides what of it is noise.
     After a finding about some joints, further ones of its kind are searched with that change
-    applied.
+    applied. Where efforts of another size are no fault, as of heavier links, all but sizes are
+    searched with that size.
     """
-    findings, kind, named = list[Finding](), '', set[tuple[int, ...]]()
-    for _ in range(robot.n + 1):
+    findings, kind, named, sized = list[Finding](), '', set[tuple[int, ...]](), False
+    for _ in range(robot.n + 2):
         stated = Explained(robot, rows)
         score = stated.score()
         table = [one for one in explanations(stated)
-                 if kind in ('', one.kind) and one.joints not in named]
+                 if kind in ('', one.kind) and one.joints not in named
+                 and not (sized and one.kind in SIZES and (one.remedy or not one.joints))]
         fits = _best(stated, score, table, in_unit)
         if not fits:
             break
-        best, kind = fits[0][0], fits[0][0].kind
-        findings.append(_build_finding(robot, source, fits, score))
-        if len(best.joints) in (0, robot.n):
-            break
-        named.add(best.joints)
+        best = fits[0][0]
+        sized = not best.remedy
+        if best.remedy:
+            kind = best.kind
+            findings.append(_build_finding(robot, source, fits, score))
+            if len(best.joints) in (0, robot.n):
+                break
+            named.add(best.joints)
         robot, rows = best.change.robot(robot), best.change.rows(rows)
     merged = (list(group) for _, group in groupby(
         findings, lambda finding: (finding.kind, finding.severity, finding.remedy)))
@@ -90,7 +97,7 @@ def _best(
 ) -> list[Fit]:
     """Return the best explanation, then equally good ones; empty if none is convincing.
 
-    Also empty if an explanation without a remedy is equally good.
+    If one without a remedy is equally good: none, or the size of all efforts.
     """
     few = stated.changed(stated.stated, thin_excerpt(stated.rows, FIRST_ROWS))
     look = few.score(1)
@@ -120,8 +127,9 @@ def _best(
             fit[0].kind == 'effort_scale') else fit[0].change.kind), fit)
     order = sorted(dict.fromkeys(fit for fit in fits if fit in near.values()),
                    key=lambda fit: _total(fit) > _total(best) + SAME_NATS)
-    silent = any(not fit[0].remedy and _total(fit) < _total(best) + NO_FAULT for fit in fits)
-    return [] if silent else order
+    no_fault = [fit for fit in fits if not fit[0].remedy and _total(fit) < _total(best) + NO_FAULT]
+    return [fit for fit in no_fault if (fit[0].kind, fit[0].joints) == ('effort_scale', ())
+            ] if no_fault else order
 
 
 def _total(fit: Fit) -> float:
