@@ -19,6 +19,7 @@ from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Int64
 
+from robot_dynid.errors import DataError
 from robot_dynid.io.cdr import FIELDS, JointStateReader
 from robot_dynid.ros.common.listener import Listener
 from robot_dynid.ros.common.messages import UnreadableMessage, message_of
@@ -187,12 +188,18 @@ def test_after_all_messages_are_taken_there_is_a_look_however_silent_the_topic(n
     listener.close()
 
 
-def test_an_error_in_a_callback_is_survived(node: Any) -> None:
+@pytest.mark.parametrize(('error', 'level', 'words'), [
+    (ValueError, '[ERROR]', 'unexpected ValueError: one'), (DataError, '[WARN]', 'one')])
+def test_an_error_in_a_callback_is_survived(
+    error: type[Exception], level: str, words: str, node: Any,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """That of a message that cannot be used is no fault of the program."""
     listener, heard = Listener(node), list[int]()
 
     def callback(data: bytes, _: Any) -> None:
         if number(data) == 1:
-            raise ValueError('one')
+            raise error('one')
         heard.append(number(data))
 
     listener.subscribe(Int64, 'numbers', callback, RELIABLE)
@@ -204,6 +211,8 @@ def test_an_error_in_a_callback_is_survived(node: Any) -> None:
     until(lambda: len(heard) == 2)
     assert heard == [0, 2]
     listener.close()
+    logged = capfd.readouterr().err
+    assert logged.startswith(level) and logged.endswith(f'[listening]: {words}\n'), logged
 
 
 SCRIPT = """

@@ -24,7 +24,7 @@ from typing import Any
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 
-from robot_dynid.ros.common.messages import UnreadableMessage
+from robot_dynid.errors import DynIdError
 from robot_dynid.ros.common.rclpy_compat import (
     NO_EVENTS,
     InvalidHandle,
@@ -65,7 +65,7 @@ class Listener:
     """Passes serialized messages to callbacks in the order of arrival.
 
     Usage: ``subscribe`` to topics, then ``start``. Callbacks run one at a time, under ``lock``: no
-    callback runs while another thread holds it. An error in one is logged. ``looked`` is called,
+    callback runs while another thread holds it. An error in one is logged; a DynIdError is a warning. ``looked`` is called,
     also under the lock, whenever all messages received were taken: every ``period`` s, or if that
     is 0 at every message and at least every ``tick`` s.
     """
@@ -144,7 +144,7 @@ class Listener:
     def _guarded(self, callback: Callable[..., None], *given: Any) -> None:
         try:
             callback(*given)
-        except UnreadableMessage as error:
+        except DynIdError as error:  # a fault of the message, not of this program
             self._node.get_logger().warning(str(error), throttle_duration_sec=WARNING_PERIOD)
         except Exception as error:  # the next messages must be received
             self._node.get_logger().error(f'unexpected {type(error).__name__}: {error}')

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from geometry_msgs.msg import WrenchStamped
 from rclpy.node import Node
-from rclpy.serialization import deserialize_message
 from std_srvs.srv import Trigger
 
 from robot_dynid.dynamics.wrist import WristCompensation, WristSensor
 from robot_dynid.errors import DynIdError, UsageError
 from robot_dynid.robot.model import RobotModel
+from robot_dynid.ros.common.messages import message_of
 from robot_dynid.ros.common.services import answered
 from robot_dynid.ros.identifier.monitoring import (
     LATE_STATES,
@@ -73,7 +73,7 @@ class WristService:
                 f'no joint states for {1e-9 * LATE_STATES:g} s: the wrench is not compensated',
                 throttle_duration_sec=LOG_PERIOD)
             return
-        message = deserialize_message(data, WrenchStamped)
+        message = message_of(data, WrenchStamped)
         parts = message.wrench.force, message.wrench.torque
         reading = np.array([[part.x, part.y, part.z] for part in parts]).reshape(1, -1)
         wrench = self._compensate(reading, self._position[None])[0]
