@@ -59,6 +59,7 @@ def client(module_domain: int, data: Data) -> Iterator[Client]:
         yield user
         user.close()
     assert ': unexpected ' not in node.output, node.output
+    assert 'Warning:' not in node.output, 'one of Python, with a line of its sources'
 
 
 @pytest.fixture
@@ -196,6 +197,13 @@ def test_model_of_another_robot_is_refused(served: Client, data: Data) -> None:
     path = data.folder / 'moon.yaml'
     replace(data.model, robot=data.model.robot.with_gravity([0.0, 0.0, -1.62])).save(path)
     assert 'joints, geometry or gravity differ' in served.refusal('load_model', path=str(path))
+
+
+def test_refused_joints_are_named_where_a_model_is_loaded(served: Client, data: Data) -> None:
+    path = data.folder / 'refused.yaml'
+    replace(data.model, not_identified=('joint_7',)).save(path)
+    answer = served.call('load_model', path=str(path))
+    assert answer.success and 'joint_7 is refused' in answer.message
 
 
 def test_late_subscriber_gets_the_model(served: Client, data: Data) -> None:

@@ -14,6 +14,7 @@ import signal
 import sys
 import threading
 import traceback
+import warnings
 from collections.abc import Callable
 from types import FrameType
 from typing import Any, NoReturn
@@ -25,7 +26,7 @@ from rclpy.logging import get_logger
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
-from robot_dynid.errors import Cancelled, DynIdError, UsageError
+from robot_dynid.errors import Cancelled, DynIdError, RefusedJointWarning, UsageError
 from robot_dynid.ros.common.real_time import shorten_collections
 from robot_dynid.setting_up.middleware import unfinished_ports
 
@@ -49,6 +50,7 @@ def run(name: str, make: Callable[[], Any], spin_until: Callable[[Any, threading
     wrong parameters. Other threads are abandoned once the node is closed.
     """
     stop, code = init(args), 0
+    warnings.simplefilter('ignore', RefusedJointWarning)  # answers state it in other words
     node: Any = None
     try:
         node = make()
