@@ -3,6 +3,7 @@ simulated robot."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,9 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / f'{name}.yaml').write_text(text)
     (outside / 'secret.yaml').write_text(good.read_text())
     (folder / 'link.yaml').symlink_to(outside / 'secret.yaml')
+    odd = folder / os.fsdecode(b'odd \xff')  # no text
+    odd.write_text('no trajectory')
+    (folder / 'odd.yaml').symlink_to(odd)
     return folder
 
 
@@ -91,6 +95,7 @@ def own(points: SampledTrajectory, delay: float) -> tuple[np.ndarray, ...]:
      "'link.yaml': requests may not read"),
     ({'trajectory': '/etc/hostname'}, Code.UNKNOWN_TRAJECTORY, '(parameter files_directory)'),
     ({'trajectory': 'notes.yaml'}, Code.UNKNOWN_TRAJECTORY, 'not a trajectory file'),
+    ({'trajectory': 'odd.yaml'}, Code.UNKNOWN_TRAJECTORY, r'odd \udcff: not a trajectory file'),
     ({'trajectory': 'empty.yaml'}, Code.UNKNOWN_TRAJECTORY, 'not a trajectory file'),
     ({'trajectory': 'dry-run-0123456789abcdef'}, Code.UNKNOWN_TRAJECTORY,
      'request a new dry run and give the identifier in its result'),

@@ -257,6 +257,23 @@ def test_a_payload_is_in_the_result_where_one_was_asked_for(
     assert masses == [[2.0], []]
 
 
+def test_a_result_that_names_files_of_any_bytes_is_answered(
+    node: Any, action: tuple[IdentifyAction, Recording], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = [Outcome(code, 'x\udcff', None, '', ('a\nb\udcff',), '/x/\udcff', '/\udcff',
+                       ('\udcff',)) for code in (Code.SUCCESS, Code.NOT_SAVED)]
+    monkeypatch.setattr(WorkerProcess, 'submit', lambda self, job: None)
+    monkeypatch.setattr(WorkerProcess, 'news', lambda self: (None, answers.pop(0)))
+    client, spinner = ActionClient(node, Identify, '~/identify'), Spinner(node)
+    spinner.wait(client.server_is_ready)
+    while answers:
+        handle = spinner.answer(client.send_goal_async(Identify.Goal(files=['any.csv'])))
+        result = spinner.answer(handle.get_result_async()).result
+        assert (result.message, result.verdict) == (r'x\udcff', [r'a\nb\udcff'])
+        assert (result.model_file, result.report_file) == (r'/x/\udcff', r'/\udcff')
+        assert result.warnings == [r'\udcff']
+
+
 def test_the_process_begins_with_the_first_goal_that_is_taken_and_stays(
     node: Any, action: tuple[IdentifyAction, Recording], monkeypatch: pytest.MonkeyPatch
 ) -> None:

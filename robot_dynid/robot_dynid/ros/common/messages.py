@@ -12,7 +12,7 @@ from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from rclpy.serialization import deserialize_message
 
-from robot_dynid.errors import MESSAGE, DynIdError, clipped
+from robot_dynid.errors import MESSAGE, DynIdError, clipped, printable
 from robot_dynid.types import FloatArray
 
 NANOSECONDS = 1_000_000_000
@@ -32,11 +32,12 @@ def message_of(data: bytes, kind: Any) -> Any:
 
 
 def sendable(text: str) -> str:
-    """Return a text that every message can carry: of bounded length, in UTF-8, without NUL.
+    """Return a text that every message can carry: one line of bounded length in UTF-8.
 
-    Names of files may contain bytes that are not text, which Python keeps as surrogates.
+    Names of files may contain control characters, and bytes that are not text, which Python keeps
+    as surrogates.
     """
-    return clipped(text.encode('utf-8', 'backslashreplace').decode().replace('\0', '\\0'), MESSAGE)
+    return clipped(printable(text).replace('\n', '\\n'), MESSAGE)
 
 
 def doubles(values: FloatArray) -> array.array[float]:

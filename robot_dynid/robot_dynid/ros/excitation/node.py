@@ -287,7 +287,7 @@ class ExcitationNode(Node):
     def _show(self, plan: ExcitationPlan) -> None:
         """Publish a plan: the points of all motions, the fit motion last, and the tip paths."""
         for warning in (*plan.warnings, *self.runner.warnings):
-            self.get_logger().warning(warning)
+            self.get_logger().warning(sendable(warning))
         ways = [motion.segments[-1].points for motion in plan.motions]
         for motion in reversed(plan.motions):
             self._trajectory.publish(motion.message)
@@ -296,9 +296,10 @@ class ExcitationNode(Node):
 
     def _reply(self, handle: Any, outcome: Outcome, plan: ExcitationPlan | DynIdError | None,
                identifier: str = '') -> Excite.Result:
-        text = f'{outcome.code.name}: {outcome.text}'
+        message = sendable(outcome.text)
+        text = f'{outcome.code.name}: {message}'
         result = Excite.Result(
-            success=outcome.code is Code.SUCCESS, code=int(outcome.code), message=outcome.text,
+            success=outcome.code is Code.SUCCESS, code=int(outcome.code), message=message,
             joint_names=list(self.runner.robot.joints))
         if isinstance(plan, SessionOver):
             result.largest_deviation = plan.deviation
@@ -310,7 +311,7 @@ class ExcitationNode(Node):
                 result.out_of_reach = list(session.unreachable)
             result.duration, result.plan = plan.duration, identifier
             result.total_duration = self.runner.total_duration
-            result.warnings = [*plan.warnings, *self.runner.warnings]
+            result.warnings = [*map(sendable, (*plan.warnings, *self.runner.warnings))]
             result.recording = self.runner.recording
         if result.success:
             self.get_logger().info(text)

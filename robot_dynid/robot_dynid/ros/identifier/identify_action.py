@@ -16,6 +16,7 @@ from robot_dynid.io.recording_names import by_purpose
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.ros.common.described_robot import RobotFiles
 from robot_dynid.ros.common.files_directory import NoSuchFile
+from robot_dynid.ros.common.messages import sendable
 from robot_dynid.ros.common.services import DeferredActionServer, conclude
 from robot_dynid.ros.identifier.identification import Code, Job, Outcome, Recorded
 from robot_dynid.ros.identifier.messages import payload_message
@@ -186,9 +187,9 @@ class IdentifyAction:
         """Answer a goal, and serve its model if it has one."""
         result = Identify.Result(
             success=outcome.code is Code.SUCCESS, code=int(outcome.code),
-            message=outcome.message, verdict=list(outcome.verdict),
-            model_file=outcome.model_file, report_file=outcome.report_file,
-            warnings=list(outcome.warnings))
+            message=sendable(outcome.message), verdict=[*map(sendable, outcome.verdict)],
+            model_file=sendable(outcome.model_file), report_file=sendable(outcome.report_file),
+            warnings=[*map(sendable, outcome.warnings)])
         if outcome.model is not None:
             self._models.serve(outcome.model, outcome.text)
             result.not_identified = list(outcome.model.not_identified)
@@ -198,11 +199,11 @@ class IdentifyAction:
             self._handle, self.stage = None, ''
             self._timer.cancel()
         if result.success:
-            files = [path for path in (outcome.model_file, outcome.report_file) if path]
+            files = [path for path in (result.model_file, result.report_file) if path]
             self._node.get_logger().info('; '.join(
-                [outcome.message, *outcome.verdict, *(f'written: {path}' for path in files)]))
+                [result.message, *result.verdict, *(f'written: {path}' for path in files)]))
         else:  # rclpy wants one severity per place of call
-            self._node.get_logger().warning(f'{outcome.code.name}: {outcome.message}')
+            self._node.get_logger().warning(f'{outcome.code.name}: {result.message}')
 
         def concluded(goal: Any) -> Identify.Result:
             conclude(goal, result.success,
