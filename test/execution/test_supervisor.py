@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from execution_bench import HARD, JOINTS, LIMITS, PERIOD, RULES, Bench, plan
 
-from robot_dynid.execution.guards import Code, GuardSettings, Outcome
+from robot_dynid.execution.guards import Code, GuardSettings, JointStates, Outcome
 from robot_dynid.execution.sampled import SampledTrajectory
 from robot_dynid.execution.segment import Cancel, Finish, Hold, Phase, Segment, Send
 
@@ -89,6 +89,33 @@ def test_limit_use_is_largest_for_the_guard_that_stops_the_motion(name, guard):
     bench.run()
     used = bench.execution.use.take()
     assert used[guard] == max(used.values()) > 1.0, used
+
+
+@pytest.mark.parametrize('speed', [1e5, -1e90, np.inf])
+def test_a_hold_does_not_rely_on_a_speed_that_no_joint_has(speed):
+    """It would be far away, and wait for it without end."""
+    bench = Bench(replace(HARD, answers=False)).start().run(2.0)
+    bench.states.update(bench.now, JOINTS, bench.now + 0.001, (
+        bench.position, [speed, 0.0], [5.0, np.nan]))
+    bench.do(bench.execution.on_state(bench.now))
+    (_, hold), begun = bench.first(Hold), bench.now
+    slowest = 1.5 * LIMITS.velocity / LIMITS.acceleration
+    assert hold.duration <= slowest.max()
+    assert np.all(np.abs(hold.position - bench.position) <= 0.5 * slowest * LIMITS.velocity)
+    bench.run()
+    assert bench.outcome.code is Code.STALE_STATES
+    assert bench.now - begun < HARD.settings.stop_timeout + hold.duration + 0.05
+
+
+@pytest.mark.filterwarnings('error')
+@pytest.mark.parametrize('number', [np.inf, -np.inf, 1e308])
+def test_numbers_that_no_joint_has_are_unknown(number):
+    states = JointStates(JOINTS, np.ones(2, dtype=bool))
+    for k, sign in enumerate((1.0, -1.0, 1.0)):
+        states.update(0.1 * k, JOINTS, 1.0 + 0.1 * k, 3 * ([sign * number, 0.5],))
+        for values in (states.position, states.velocity, states.effort):
+            assert np.isnan(values[0]) and values[1] == 0.5
+        assert not states.speed[0] > 0.0 and np.isnan(states.near(np.zeros(2))[0])
 
 
 def test_a_single_effort_spike_does_not_stop():

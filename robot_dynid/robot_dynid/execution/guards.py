@@ -186,6 +186,7 @@ SPEED_SPAN = 0.05
 #: effort is watched: a joint_state_broadcaster on a busy computer is silent for as long
 BRIDGED = 0.3
 SILENT = 0.05  # s without joint states after which it does
+ABSURD = 1e100  # rad, rad/s, N m (SI of a slider): such a number, as an infinite one, is unknown
 
 
 class JointStates:
@@ -228,7 +229,8 @@ class JointStates:
         for stored, value in zip((self.position, self.velocity, self.effort), values):
             received = np.asarray(value, dtype=np.float64)
             good = len(received) == len(self._names)
-            stored[self._rows] = received[self._columns] if good else np.nan
+            taken = received[self._columns] if good else np.nan
+            stored[self._rows] = np.where(np.abs(taken) < ABSURD, taken, np.nan)
         self.measured = self._clock.time(now, stamp)
         self._note_speed(self.measured, self._rows)
         self.arrival[self._rows] = now

@@ -462,7 +462,8 @@ class Watchdog:
 
         From the measured state; if that is missing or old by its stamps, from the trajectory,
         which was followed while states arrived. A quintic from speed v to rest over v T / 2
-        decelerates with at most 1.5 v / T. Without states and with a motion in pieces it is the
+        decelerates with at most 1.5 v / T; a measured v beyond its limit is an error of
+        measurement, and would take the robot far, for long. Without states and with a motion in pieces it is the
         end of the piece, where the robot comes to rest anyway: this does not make a controller
         jump that was frozen elsewhere.
         """
@@ -476,6 +477,7 @@ class Watchdog:
             if lookahead > 0.0:
                 left = max(self.reference.duration - elapsed, 0.5 * lookahead)
                 return self.reference.position[-1], left
+        velocity = np.clip(velocity, -limits.velocity, limits.velocity)
         duration = max(0.1, float(np.max(1.5 * np.abs(velocity) / limits.acceleration)))
         goal = np.clip(position + 0.5 * duration * velocity, limits.lower, limits.upper)
         return goal, duration

@@ -65,9 +65,9 @@ class Listener:
     """Passes serialized messages to callbacks in the order of arrival.
 
     Usage: ``subscribe`` to topics, then ``start``. Callbacks run one at a time, under ``lock``: no
-    callback runs while another thread holds it. An error in one is logged; a DynIdError is a warning. ``looked`` is called,
-    also under the lock, whenever all messages received were taken: every ``period`` s, or if that
-    is 0 at every message and at least every ``tick`` s.
+    callback runs while another thread holds it. An error in one is logged, a DynIdError as a
+    warning. ``looked`` is called, also under the lock, whenever all messages received were taken:
+    every ``period`` s, or if that is 0 at every message and at least every ``tick`` s.
     """
 
     def __init__(self, node: Node, period: float = 0.0, tick: float = LISTENER_TICK,
