@@ -19,11 +19,11 @@ import numpy as np
 import pytest
 from bags import storage_file, write_bag
 from fuzzing import Reader, assert_no_faults, fuzz, mutated
-from hostile_names import NAMES, name_mutated, use_names
+from hostile_names import name_mutated, use_names
 from nominal import nominal_model
 from recording_inputs import mcap_mutated
 from synthetic_recordings import recording
-from text_inputs import SCREWS, gently, model_texts, trajectories
+from text_inputs import NAMES, SCREWS, gently, model_texts, trajectories
 from uses import use_model, use_plan, use_recording, use_robot
 
 from robot_dynid import Recipe, identify

@@ -18,6 +18,7 @@ import numpy as np
 from feasible_models import feasible_model
 from fuzzing import fault_of
 from synthetic_recordings import recording
+from text_inputs import NAMES
 from uses import command, one_in, require_page
 
 from robot_dynid.cli.evaluation import write_rows
@@ -38,20 +39,6 @@ from robot_dynid.types import RawLog
 from robot_dynid.validation.validate import validate
 from robot_dynid.yaml_text import yaml_text
 
-NAMES = (
-    'a,b', 'a, b', 'a"b', '""', '",,"', "it's", "'", 'a\nb', 'a\r\nb', 'a\tb', '\t', ' a', 'a ',
-    '*/', '/*', 'x */ int y; /*', '*/ #include "/etc/passwd" /*', '#include <x>', '//x', 'a\\',
-    'a\\n', '\\', '??/', '??/\n', '%s%n', '%d', '<script>alert(1)</script>', '</script>', '<!--',
-    '-->', '--', ']]>', '<![CDATA[', '&amp;', '&#10;', '&lt;x>', '<x y="z">', '=cmd()|x!A0',
-    '@SUM(A1)', '+1', '-1', 'ü∂é', '関節', '\u202eba', '\u2028', '\x85', '\ufeffa', '\u00a0',
-    'int', 'while', 'double', 'NULL', 'main', 'x' * 300, 'x, ' * 60, 'a b ' * 60, 'a;b', 'a|b',
-    '.', '..', 'a.b', 'a/b', '../x', '/dev/null', 'time', 'position', 'wrench.a.fx', 'a::b',
-    '__a__', 'world', 'base_link', 'motor of a', 'a_rotor', '{}', '{{x}}', '{% x %}', '${x}',
-    '$(ls)', '`ls`', 'null', 'true', '~', '1', '1.5', 'nan', 'inf', '- a', 'a: b', '# a', '%',
-    '!x', '&a', '*a', '? a', '[a]', '{a: b}', '|', '>', 'a [deg]', 'a (rad)', 'a [N m]', 'Ixx1',
-    'fc1', '\x00', '\x1b[2J', '\x7f', '\x01', '\ufffd', '\ufffe', '\U0001f916', 'joint_1',
-    'digest: x',
-)
 #: what XML cannot hold, or is not read as a name
 NOT_IN_XML = re.compile('[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]|\\$[({]')
 #: what the header of a table cannot hold

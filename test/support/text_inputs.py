@@ -33,6 +33,21 @@ NASTY = (
     '[1, 2, 3]', '[0, 0, 0]', '[1e308, 1e308, 1e308]', '[-1, 1]', '[1, -1]', '- 1', '? [a] : b',
     '&x [&y [&z [1, 1, 1, 1], *z, *z, *z], *y, *y, *y]', '|\n  text', '%TAG', '--- 1', '...',
 )
+#: names that mean something to the formats they are written into
+NAMES = (
+    'a,b', 'a, b', 'a"b', '""', '",,"', "it's", "'", 'a\nb', 'a\r\nb', 'a\tb', '\t', ' a', 'a ',
+    '*/', '/*', 'x */ int y; /*', '*/ #include "/etc/passwd" /*', '#include <x>', '//x', 'a\\',
+    'a\\n', '\\', '??/', '??/\n', '%s%n', '%d', '<script>alert(1)</script>', '</script>', '<!--',
+    '-->', '--', ']]>', '<![CDATA[', '&amp;', '&#10;', '&lt;x>', '<x y="z">', '=cmd()|x!A0',
+    '@SUM(A1)', '+1', '-1', 'ü∂é', '関節', '\u202eba', '\u2028', '\x85', '\ufeffa', '\u00a0',
+    'int', 'while', 'double', 'NULL', 'main', 'x' * 300, 'x, ' * 60, 'a b ' * 60, 'a;b', 'a|b',
+    '.', '..', 'a.b', 'a/b', '../x', '/dev/null', 'time', 'position', 'wrench.a.fx', 'a::b',
+    '__a__', 'world', 'base_link', 'motor of a', 'a_rotor', '{}', '{{x}}', '{% x %}', '${x}',
+    '$(ls)', '`ls`', 'null', 'true', '~', '1', '1.5', 'nan', 'inf', '- a', 'a: b', '# a', '%',
+    '!x', '&a', '*a', '? a', '[a]', '{a: b}', '|', '>', 'a [deg]', 'a (rad)', 'a [N m]', 'Ixx1',
+    'fc1', '\x00', '\x1b[2J', '\x7f', '\x01', '\ufffd', '\ufffe', '\U0001f916', 'joint_1',
+    'digest: x',
+)
 _VALUE = re.compile(rb'(?<=[:,\[] )[^\n,\]}]+|(?<=\[)[^\n,\]}\[]+|(?<=")[^"\n]*(?=")')
 _NUMBER = re.compile(rb'(?<![\w.+-])[-+]?\d+\.?\d*(?:e[-+]?\d+)?(?![\w.])')
 #: what a number is multiplied by so that it may still be read

@@ -463,9 +463,9 @@ class Watchdog:
         From the measured state; if that is missing or old by its stamps, from the trajectory,
         which was followed while states arrived. A quintic from speed v to rest over v T / 2
         decelerates with at most 1.5 v / T; a measured v beyond its limit is an error of
-        measurement, and would take the robot far, for long. Without states and with a motion in pieces it is the
-        end of the piece, where the robot comes to rest anyway: this does not make a controller
-        jump that was frozen elsewhere.
+        measurement, and would take the robot far, for long. Without states and with a motion in
+        pieces it is the end of the piece, where the robot comes to rest anyway: this does not make
+        a controller jump that was frozen elsewhere.
         """
         limits, lookahead = self.rules.limits, self.rules.pacing.lookahead
         position, velocity = self._states.position, np.nan_to_num(self._states.speed)
