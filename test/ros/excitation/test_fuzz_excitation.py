@@ -12,7 +12,7 @@ import signal
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,7 @@ from node_checks import (
     require_words,
     snapshot,
 )
-from node_inputs import excite_goal, make_traps, one_of
+from node_inputs import chance, excite_goal, make_traps, one_of
 from rclpy.action import ActionClient
 from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import JointState
@@ -138,15 +138,20 @@ class Excitation:
         self.plans = sorted(path.name for path in folder.glob('plan_*'))
 
     @contextmanager
-    def hostile_publisher(self, rng: np.random.Generator) -> Iterator[None]:
-        """Publish hostile joint states beside those of the robot."""
-        timer = self.client.node.create_timer(0.03, lambda: self.states.publish(
-            hostile_states(rng, self.watch.truth)))
+    def hostile_publisher(self, rng: np.random.Generator, handle: Any) -> Iterator[None]:
+        """Publish hostile joint states beside those of the robot, before it moves or then."""
+        ended, watch, client = handle.get_result_async(), self.watch, self.client
+        begun = watch.clock
+        if chance(rng, 0.8):
+            client.wait(lambda: ended.done() or watch.moved_at > begun)
+            client.spin(float(rng.exponential(0.3)))
+        timer = client.node.create_timer(float(one_of(rng, (0.03, 0.2, 1.0))), lambda: (
+            self.states.publish(hostile_states(rng, watch.truth))))
         try:
             yield
         finally:
-            self.client.node.destroy_timer(timer)
-            self.client.spin(0.1)
+            client.node.destroy_timer(timer)
+            client.spin(0.1)
 
     def result(self, handle: Any) -> Excite.Result:
         """Return the result of a goal, whose words are right."""
@@ -209,19 +214,19 @@ class Excitation:
         for message in client.sent:
             self.require_within(message)
 
-    def move(self, rng: np.random.Generator, goal: dict[str, Any]) -> None:
-        """Let a goal move the arm, pause it, ask for another one; cancel it at any time."""
+    def move(self, rng: np.random.Generator, goal: dict[str, Any], hostile: bool) -> None:
+        """Let a goal move the arm, pause and resume it; cancel it at any time."""
         client, handle = self.client, self.goal(**goal)
-        for _ in range(int(rng.integers(0, 3))):
-            client.spin(float(rng.exponential(0.3)))
-            answer = client.answer(client.triggers[one_of(rng, TRIGGERS)].call_async(
-                Trigger.Request()))
-            require_words(answer.message)
-        client.spin(float(rng.exponential(1.5)))
-        cancel = client.answer(handle.cancel_goal_async())
-        result = self.result(handle)
-        assert result.code == Code.CANCELLED or not cancel.goals_canceling or (
-            result.code != Code.SUCCESS), 'cancelled, and went on'
+        with self.hostile_publisher(rng, handle) if hostile else nullcontext():
+            for _ in range(int(rng.integers(0, 3))):
+                client.spin(float(rng.exponential(0.3)))
+                answer = client.answer(client.triggers[one_of(rng, TRIGGERS)].call_async(
+                    Trigger.Request()))
+                require_words(answer.message)
+            client.spin(float(rng.exponential(1.5)))
+            cancel = client.answer(handle.cancel_goal_async())
+            result = self.result(handle)
+        assert result.code != Code.SUCCESS or not cancel.goals_canceling, 'cancelled, and went on'
         self.require_rest()
 
     def storm(self, rng: np.random.Generator) -> None:
@@ -298,17 +303,16 @@ def fuzz_excitation(folder: Path, seed: int, dry: int, moves: int, storms: int) 
                             ('storm', storms)):
             for number in range(count):
                 rng = np.random.default_rng([seed, number, len(kind)])
-                goal = excite_goal(rng, one.plans) if rng.random() < 0.7 else {'options': LONG}
+                goal = excite_goal(rng, one.plans)
+                if kind == 'hostile' or rng.random() < 0.3:
+                    goal = {'options': LONG}
                 with named(seed, number, f'{kind} {goal}'):
                     if kind == 'dry run':
                         one.dry(goal)
-                    elif kind == 'motion':
-                        one.move(rng, goal)
-                    elif kind == 'hostile':
-                        with one.hostile_publisher(rng):
-                            one.move(rng, goal)
-                    else:
+                    elif kind == 'storm':
                         one.storm(rng)
+                    else:
+                        one.move(rng, goal, kind == 'hostile')
                     one.require_well()
             one.sane()
         one.end_in_mid_work(np.random.default_rng(seed))
