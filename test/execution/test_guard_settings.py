@@ -205,8 +205,9 @@ def test_a_stop_that_sees_starts_from_the_measured_state():
     position, velocity = np.array([0.4, -1.95]), np.array([0.8, -1.6])
     made.states.update(made.now, JOINTS, made.now, (position, velocity, np.zeros(2)))
     goal, duration = made.execution.watchdog.stopping_point(made.now)
-    assert duration == 1.5 * 1.6 / 8.0
-    np.testing.assert_allclose(goal, [0.4 + 0.5 * duration * 0.8, -2.0], rtol=0.0, atol=1e-12)
+    braking = 1.5 * 1.6 / 8.0
+    assert duration > braking, 'the controller is elsewhere'
+    np.testing.assert_allclose(goal, [0.4 + 0.5 * braking * 0.8, -2.0], rtol=0.0, atol=1e-12)
 
 
 def test_every_quantity_comes_from_its_own_field_in_the_order_of_the_joints():

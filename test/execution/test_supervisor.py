@@ -10,6 +10,7 @@ from execution_bench import HARD, JOINTS, LIMITS, PERIOD, RULES, Bench, plan
 from robot_dynid.execution.guards import Code, GuardSettings, JointStates, Outcome
 from robot_dynid.execution.sampled import SampledTrajectory
 from robot_dynid.execution.segment import Cancel, Finish, Hold, Phase, Segment, Send
+from robot_dynid.execution.supervisor import Execution
 
 
 def test_a_good_run_sends_both_segments_and_succeeds():
@@ -41,6 +42,16 @@ def test_a_lag_inside_the_window_is_tolerated_and_beyond_it_is_not():
     bench = Bench(fast).start()
     bench.lag = 0.15
     assert bench.run().outcome.code is Code.TRACKING_ERROR
+
+
+def quintic_speed(start, velocity, end, duration):
+    """Return the speed (T, n) of a quintic from a motion at ``start`` to rest at ``end``."""
+    rows = [[1, t, t**2, t**3, t**4, t**5] for t in (0.0, duration)]
+    rows += [[0, 1, 2 * t, 3 * t**2, 4 * t**3, 5 * t**4] for t in (0.0, duration)]
+    rows += [[0, 0, 2, 6 * t, 12 * t**2, 20 * t**3] for t in (0.0, duration)]
+    still, time = np.zeros_like(start), np.linspace(0.0, duration, 500)
+    values = np.linalg.solve(np.array(rows), [start, end, velocity, still, still, still])[::-1]
+    return np.stack([np.polyval(np.polyder(one), time) for one in values.T], axis=1)
 
 
 FAULTS = {
@@ -100,11 +111,30 @@ def test_a_hold_does_not_rely_on_a_speed_that_no_joint_has(speed):
     bench.do(bench.execution.on_state(bench.now))
     (_, hold), begun = bench.first(Hold), bench.now
     slowest = 1.5 * LIMITS.velocity / LIMITS.acceleration
-    assert hold.duration <= slowest.max()
+    assert hold.duration < 2.0
     assert np.all(np.abs(hold.position - bench.position) <= 0.5 * slowest * LIMITS.velocity)
     bench.run()
     assert bench.outcome.code is Code.STALE_STATES
     assert bench.now - begun < HARD.settings.stop_timeout + hold.duration + 0.05
+
+
+@pytest.mark.parametrize(('away', 'turning'), [(1.5, False), (-2.5, False), (2.0 * np.pi, True)])
+def test_a_hold_is_reached_within_the_limits_from_where_the_controller_is(away, turning):
+    """It does not know that the robot was pushed, a state was false, or an angle turned over."""
+    rules = replace(HARD, answers=False, tolerances=replace(
+        HARD.tolerances, tracking=np.full(2, 0.01 if turning else 0.1)))
+    bench = Bench(rules)
+    bench.states = JointStates(JOINTS, np.full(2, turning))
+    bench.execution = Execution(plan(), rules, bench.states, bench.alarms)
+    bench.start().run(2.0)
+    before, velocity = bench.position, bench.velocity
+    bench.states.update(bench.now, JOINTS, bench.now + 0.001, (
+        before + np.array([away, 0.0]), bench.velocity, [95.0, np.nan]))
+    bench.do(bench.execution.on_state(bench.now))
+    _, hold = bench.first(Hold)
+    speed = quintic_speed(before, velocity, hold.position, hold.duration)
+    assert np.all(np.abs(speed) <= 1.01 * LIMITS.velocity)
+    assert not turning or np.all(np.abs(hold.position - before) < 0.5)
 
 
 @pytest.mark.filterwarnings('error')
@@ -212,8 +242,9 @@ def test_refused_cancel_leads_to_hold_within_limits():
     bench.carry_out(bench.execution.cancel(bench.now, Outcome(Code.EFFORT_LIMIT, 'asked')))
     bench.carry_out(bench.execution.on_cancel_answer(bench.now, False))
     _, hold = bench.first(Hold)
-    assert hold.duration >= 1.5 * 1.5 / 8.0
-    assert np.allclose(hold.position, np.clip(position + 0.5 * hold.duration * bench.velocity,
+    braking = 1.5 * 1.5 / 8.0
+    assert braking <= hold.duration <= 1.1 * braking
+    assert np.allclose(hold.position, np.clip(position + 0.5 * braking * bench.velocity,
                                               -2.0, 2.0))
 
 

@@ -466,21 +466,33 @@ class Watchdog:
         measurement, and would take the robot far, for long. Without states and with a motion in
         pieces it is the end of the piece, where the robot comes to rest anyway: this does not make
         a controller jump that was frozen elsewhere.
+
+        The controller goes there from what it commands, not from what was measured, which a push,
+        one false state, or a whole turn may have taken far away. A quintic over a distance d that
+        remains at rest has a peak speed of 1.875 d / T and a peak acceleration of 5.78 d / T^2;
+        beginning at up to the limit of speed it stays below it with the factor here.
         """
         limits, lookahead = self.rules.limits, self.rules.pacing.lookahead
         position, velocity = self._states.position, np.nan_to_num(self._states.speed)
         recent = now - self._states.measured <= self._settings.state_timeout
-        if not (self.visible(now) and recent) and self.reference is not None:
-            elapsed = self.elapsed(now)
-            motion = self.reference.sample(elapsed)
+        motion = None if self.reference is None else self.reference.sample(self.elapsed(now))
+        if motion is not None and self.visible(now) and recent:
+            position = self._states.near(motion.position[0])
+        elif self.reference is not None and motion is not None:
             position, velocity = motion.position[0], motion.velocity[0]
             if lookahead > 0.0:
-                left = max(self.reference.duration - elapsed, 0.5 * lookahead)
+                left = max(self.reference.duration - self.elapsed(now), 0.5 * lookahead)
                 return self.reference.position[-1], left
         velocity = np.clip(velocity, -limits.velocity, limits.velocity)
         duration = max(0.1, float(np.max(1.5 * np.abs(velocity) / limits.acceleration)))
         goal = np.clip(position + 0.5 * duration * velocity, limits.lower, limits.upper)
-        return goal, duration
+        if motion is None:
+            return goal, duration
+        speed = np.minimum(np.abs(motion.velocity[0]), limits.velocity)
+        distance = np.abs(goal - motion.position[0] - 0.5 * duration * motion.velocity[0])
+        return goal, max(duration, float(np.max(np.maximum(
+            2.2 * distance / (limits.velocity - 0.5 * speed),
+            np.sqrt(5.78 * distance / limits.acceleration)))))
 
 
 def goal_of_another(said: str = '') -> Outcome:
