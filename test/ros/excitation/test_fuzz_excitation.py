@@ -297,8 +297,7 @@ def write_plans(folder: Path, rng: np.random.Generator) -> None:
 def fuzz_excitation(folder: Path, seed: int, dry: int, moves: int, storms: int) -> None:
     """Ask the node for whatever a seed says, and end it in mid-motion."""
     write_plans(folder, np.random.default_rng([seed, 0, 9]))
-    stage = Stage(folder.parent / 'bags', files_directory=folder, lookahead=1.0,
-                  face=FACES[seed % len(FACES)])
+    stage = Stage(folder.parent / 'bags', files_directory=folder, face=FACES[seed % len(FACES)])
     try:
         one = Excitation(stage, folder)
         for kind, count in (('dry run', dry), ('motion', moves), ('hostile', moves),
