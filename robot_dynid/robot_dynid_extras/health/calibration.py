@@ -1,12 +1,14 @@
-"""Friction of a session: a model brought up to date by a minute of motion, its links unchanged.
+"""Friction of a session: a model brought up to date by minutes of motion, its links unchanged.
 
 Viscous friction, all other friction and the offset of each axis are scaled, by no more than
-friction differs from day to day (`FitRecord.daily_spread`). An axis keeps the
-friction of the model unless the scales of one half of the motion predict the other better.
+friction differs from day to day (`FitRecord.daily_spread`). Parts of the motion are predicted by
+the scales fitted to the others: what these leave tells how much noise the fit has to expect, and
+an axis keeps the friction of the model unless they reduce its error.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -14,20 +16,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynid.blas import one_blas_thread
-from robot_dynid.document import listed, number
+from robot_dynid.document import listed, number, percent
 from robot_dynid.errors import DataError, ModelError, reported
 from robot_dynid.estimation.estimate import interval_factor
-from robot_dynid.estimation.information import EXTRA, FILTERED, ONE, Batch
-from robot_dynid.estimation.uncertainty.between_recordings import FrictionScales, friction_scales
+from robot_dynid.estimation.information import triangle
+from robot_dynid.estimation.uncertainty.between_recordings import friction_scales
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.uses import recordings_for
 from robot_dynid.types import FloatArray, RawLog, frozen
 from robot_dynid_extras.health.everyday_motion import EverydayMotion, everyday_motion
 
-#: rounds in which scales and the density of their residuals are found
+#: rounds in which scales and the density of their residuals are estimated
 ROUNDS = 4
-#: halves of the motion that are predicted by each other
-HALVES = 2
+#: parts of the motion that are predicted by the others
+PARTS = 4
 #: beginning of the record of a calibration among the warnings of a model
 CALIBRATED = 'friction calibrated'
 
@@ -46,6 +48,12 @@ class FrictionChange:
     half_interval: float
     used: bool
 
+    @property
+    def sentence(self) -> str:
+        """Axis, kind and change with its interval."""
+        return (f'{self.axis} {self.kind} {percent(self.share)} ± '
+                f'{percent(self.half_interval)} %')
+
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
@@ -57,125 +65,106 @@ class Calibration:
     warnings: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, eq=False)
-class _Stretch:
-    """A batch of motion: its factors, how long (n,) [s] each joint slid, and the step [s]."""
+class FrictionSession:
+    """What the motion of a session shows of the friction of ``model``.
 
-    batch: Batch
-    sliding: FloatArray
-    step: float
+    Of the motion, the last ``latest`` batches of about a second count; all without a limit. Raises
+    ModelError for a model without friction.
+    """
+
+    def __init__(self, model: IdentifiedModel, latest: int | None = None) -> None:
+        scales = friction_scales(model.torque_model, model.values)
+        if scales is None:
+            raise ModelError(f'the model of {model.robot.name} has no friction to calibrate')
+        self.model, self.scales = model, scales
+        self._batches: deque[tuple[FloatArray, FloatArray, float]] = deque(maxlen=latest)
+
+    @one_blas_thread()
+    def take(self, motion: EverydayMotion) -> None:
+        """Take the next stretch of motion."""
+        for batch, sliding in zip(motion.information.batches, motion.sliding, strict=True):
+            rows = motion.equations(batch, self.model.values, self.scales.directions)
+            self._batches.append((np.stack([triangle(one) for one in rows]), sliding,
+                                  motion.step * batch.samples))
+
+    @one_blas_thread()
+    def calibrated(self) -> Calibration:
+        """Return the model with the friction of the session; raises DataError where none slid."""
+        if len(self._batches) < PARTS:
+            raise DataError('no joint slides for long: record a minute in which every joint moves '
+                            'both ways')
+        equations, sliding, lengths = map(np.array, zip(*self._batches, strict=True))
+        model, scales, seconds = self.model, self.scales, float(lengths.sum())
+        spread = np.array([model.record.daily_spread(kind, scales.kinds.count(kind))[0]
+                           for kind in scales.kinds])
+        changes, deviations, left = _fit(equations, sliding, spread)
+        used = np.array([left[rows].mean() < 1.0 for rows in self._rows])
+        shift = scales.directions @ np.where(used, changes, 0.0)
+        note = f'{CALIBRATED} by {number(seconds, 3)} s of motion'
+        feasible = None if model.feasible is None else frozen(
+            model.feasible + model.reduction.standard_values(shift))
+        calibrated = replace(
+            model, values=frozen(model.values + shift), feasible=feasible,
+            warnings=(*(w for w in model.warnings if not w.startswith(CALIBRATED)), note))
+        names = np.array(model.torque_model.robot.row_names)
+        half = interval_factor(len(equations) - 1.0) * deviations
+        found = zip(self._rows, scales.kinds, changes.tolist(), half.tolist(), used.tolist(),
+                    strict=True)
+        return Calibration(calibrated, tuple(FrictionChange(
+            listed(names[rows].tolist()), *values) for rows, *values in found), seconds)
+
+    @property
+    def _rows(self) -> NDArray[np.bool_]:
+        """Mask (m, n) of the rows on whose effort each scale acts."""
+        return np.asarray(np.einsum('nb,bm->mn', self.model.torque_model.structure,
+                                    self.scales.directions != 0.0) > 0)
 
 
 @reported
-@one_blas_thread()
 def calibrate(model: IdentifiedModel, logs: Sequence[RawLog]) -> Calibration:
     """Return ``model`` with the friction that recordings of a session show.
 
     Raises ModelError for a model without friction, DataError for recordings that contradict the
     robot, have gaps, or in which no joint slides.
     """
-    scales = friction_scales(model.torque_model, model.values)
-    if scales is None:
-        raise ModelError(f'the model of {model.robot.name} has no friction to calibrate')
+    session = FrictionSession(model)
     logs, findings = recordings_for(model, model.robot, logs)
-    motions = [motion for log in logs if (motion := everyday_motion(model, log)) is not None]
-    stretches = [stretch for motion in motions for stretch in _stretches(motion)]
-    if len(stretches) < HALVES:
-        raise DataError('no joint slides for long: record a minute in which every joint moves '
-                        'both ways')
-    changes, deviations = _fit(model, scales, stretches)
-    used = _improved(model, scales, stretches)
-    note = f'{CALIBRATED} by {number(sum(one.seconds for one in motions), 3)} s of motion'
-    calibrated = replace(
-        model, values=frozen(model.values + scales.directions @ np.where(used, changes, 0.0)),
-        warnings=(*(w for w in model.warnings if not w.startswith(CALIBRATED)), note))
-    names = np.array(model.torque_model.robot.row_names)
-    found = zip(_rows(model, scales), scales.kinds, changes.tolist(),
-                (interval_factor(np.inf) * deviations).tolist(), used.tolist(), strict=True)
-    return Calibration(calibrated, tuple(FrictionChange(
-        listed(names[rows].tolist()), *values) for rows, *values in found),
-        sum(one.seconds for one in motions), findings)
-
-
-def _rows(model: IdentifiedModel, scales: FrictionScales) -> NDArray[np.bool_]:
-    """Return a mask (m, n) of the rows on whose effort each scale acts."""
-    return np.asarray(np.einsum('nb,bm->mn', model.torque_model.structure,
-                                scales.directions != 0.0) > 0)
-
-
-def _stretches(motion: EverydayMotion) -> list[_Stretch]:
-    return [_Stretch(batch, sliding, motion.step) for batch, sliding in zip(
-        motion.information.batches, motion.sliding, strict=True)]
-
-
-def _improved(
-    model: IdentifiedModel, scales: FrictionScales, stretches: Sequence[_Stretch]
-) -> NDArray[np.bool_]:
-    """Return a mask (m,) of the scales with which halves of the motion predict each other better.
-
-    By the mean share of the squared error that is left in the rows of a scale.
-    """
-    squares = np.zeros((2, len(model.torque_model.structure)))
-    halves = np.array_split(np.arange(len(stretches)), HALVES)
-    for test in halves:
-        rest = [stretches[i] for half in halves if half is not test for i in half]
-        changes, _ = _fit(model, scales, rest)
-        for i in test:
-            for k, values in enumerate((0.0 * changes, changes)):
-                squares[k] += [np.sum(left ** 2) for left in _residuals(
-                    model, scales, values, stretches[i])[1]]
-    tiny = np.finfo(float).tiny
-    left = (squares[1] + tiny) / (squares[0] + tiny)
-    return np.array([left[rows].mean() < 1.0 for rows in _rows(model, scales)])
+    for log in logs:
+        if (motion := everyday_motion(model, log)) is not None:
+            session.take(motion)
+    return replace(session.calibrated(), warnings=findings)
 
 
 def _fit(
-    model: IdentifiedModel, scales: FrictionScales, stretches: Sequence[_Stretch]
-) -> tuple[FloatArray, FloatArray]:
-    """Return the changes (m,) of friction as shares, and their deviations.
+    equations: FloatArray, sliding: FloatArray, spread: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return changes (m,) of friction as shares, their deviations, and the shares (n,) of errors.
 
-    Least squares with the daily spread as prior; a row weighs by the density of what is left of
-    its effort at low frequency, because residuals are coloured.
+    Least squares of ``equations`` (B, n, m + 2, m + 2) of B batches, with the daily spread (m,) as
+    prior. A row weighs by the density of its residuals at low frequency, because they are
+    coloured: of parts that are predicted by the others, since a fit leaves too little of what it
+    was fitted to. The last result is the squared error of this, as a share of that without change.
     """
-    spread = np.array([model.record.daily_spread(kind, scales.kinds.count(kind))[0]
-                       for kind in scales.kinds])
-    changes = np.zeros(len(spread))
-    covariance = np.diag(spread ** 2)
+    columns, ones, values = equations[..., :-2], equations[..., -2], equations[..., -1]
+    information = np.einsum('bjki,bjkl->bjil', columns, columns)
+    vector = np.einsum('bjki,bjk->bji', columns, values)
+    everything = np.arange(len(equations))
+    parts = np.array_split(everything, PARTS)
+    residuals, time = values, sliding.sum(axis=0)
     for _ in range(ROUNDS):
-        density = _density(model, scales, changes, stretches)
-        precision, vector = np.diag(1.0 / spread ** 2), np.zeros(len(spread))
-        for one in stretches:
-            columns, left = _residuals(model, scales, np.zeros(len(spread)), one)
-            for of, rest, weight in zip(columns, left, one.step / density, strict=True):
-                precision += weight * of.T @ of
-                vector += weight * of.T @ rest
-        covariance = np.linalg.inv(precision)
-        changes = covariance @ vector
-    return changes, np.sqrt(np.diag(covariance))
+        total = np.sum(np.einsum('bjk,bjk->bj', ones, residuals) ** 2, axis=0)
+        weights = np.where(total > 0.0, time / np.where(total > 0.0, total, 1.0), 0.0)
 
+        def fitted(batches: NDArray[np.int64], weights: FloatArray = weights
+                   ) -> tuple[FloatArray, FloatArray]:
+            covariance = np.linalg.inv(np.diag(spread ** -2.0) + np.einsum(
+                'bjil,j->il', information[batches], weights))
+            return covariance @ np.einsum('bji,j->i', vector[batches], weights), covariance
 
-def _density(
-    model: IdentifiedModel, scales: FrictionScales, changes: FloatArray,
-    stretches: Sequence[_Stretch],
-) -> FloatArray:
-    """Return the density (n,) [(N m)^2 s] of the residuals; infinite for joints that rest."""
-    total, time = np.zeros((2, len(model.torque_model.structure)))
-    for one in stretches:
-        left = _residuals(model, scales, changes, one)[1]
-        total += [(one.step * float(factor[:, ONE - EXTRA] @ rest)) ** 2
-                  for factor, rest in zip(one.batch.factors, left, strict=True)]
-        time += one.sliding
-    known = (time > 0.0) & (total > 0.0)
-    return np.where(known, total / np.where(known, time, 1.0), np.inf)
-
-
-def _residuals(
-    model: IdentifiedModel, scales: FrictionScales, changes: FloatArray, stretch: _Stretch
-) -> tuple[list[FloatArray], list[FloatArray]]:
-    """Return, by row, the columns (k, m) of the changes, and the residual effort (k,)."""
-    values = model.values + scales.directions @ changes
-    columns, left = [], []
-    for factor, own in zip(stretch.batch.factors, model.torque_model.structure, strict=True):
-        columns.append(factor[:, :-EXTRA] @ scales.directions[own])
-        left.append(factor[:, FILTERED - EXTRA] - factor[:, :-EXTRA] @ values[own])
-    return columns, left
+        residuals = np.concatenate([
+            values[part] - columns[part] @ fitted(np.setdiff1d(everything, part))[0]
+            for part in parts])
+    changes, covariance = fitted(everything)
+    tiny = np.finfo(float).tiny
+    before, after = (np.sum(one ** 2, axis=(0, 2)) + tiny for one in (values, residuals))
+    return changes, np.sqrt(np.diag(covariance)), after / before

@@ -20,7 +20,7 @@ from robot_dynid.estimation.experiment import (
     accumulate,
     swift,
 )
-from robot_dynid.estimation.information import Accumulator, Information
+from robot_dynid.estimation.information import FILTERED, ONE, Accumulator, Batch, Information
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.monitoring.observer import slowest
 from robot_dynid.signals.prepare import prepare, repair
@@ -46,6 +46,22 @@ class EverydayMotion:
     def seconds(self) -> float:
         """Its length [s]."""
         return self.information.samples * self.step
+
+    def equations(
+        self, batch: Batch, values: FloatArray, directions: FloatArray
+    ) -> list[FloatArray]:
+        """Return the equations (k, m + 2) of each joint about changes of ``values`` (b,).
+
+        Columns: effort by ``directions`` (b, m) of changes, ones, and the effort that the values
+        leave; times the root of the step, so that squares of sums are densities.
+        """
+        found = []
+        for j, active in enumerate(self.information.structure):
+            columns, rest = batch.split(j)
+            found.append(np.sqrt(self.step) * np.column_stack([
+                columns @ directions[active], rest[:, ONE],
+                rest[:, FILTERED] - columns @ values[active]]))
+        return found
 
 
 @one_blas_thread()

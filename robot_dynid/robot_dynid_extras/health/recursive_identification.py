@@ -21,7 +21,6 @@ from robot_dynid.blas import one_blas_thread
 from robot_dynid.estimation.information import (
     EXTRA,
     FILTERED,
-    ONE,
     Batch,
     Information,
     merge_factors,
@@ -206,15 +205,11 @@ class RecursiveIdentification:
 
         From the sum over each batch, which is short beside all that changes slowly.
         """
-        values = self.model.values + departure
-        structure = motion.information.structure
-        total = np.zeros(len(structure))
-        for batch in motion.information.batches:
-            for j, factor in enumerate(batch.factors):
-                one = factor[:, ONE - EXTRA]
-                left = factor[:, FILTERED - EXTRA] - factor[:, :-EXTRA] @ values[structure[j]]
-                total[j] += (motion.step * float(one @ left)) ** 2
-        return total, motion.sliding.sum(axis=0)
+        values, nowhere = self.model.values + departure, np.zeros((len(departure), 0))
+        sums = [[float(ones @ left) for ones, left in map(
+                     np.transpose, motion.equations(batch, values, nowhere))]
+                for batch in motion.information.batches]
+        return np.sum(np.square(sums), axis=0), motion.sliding.sum(axis=0)
 
     def _equations(self, motion: EverydayMotion) -> list[FloatArray]:
         """Return equations (m, b + 1) of each joint about the unknowns of `Followed`.
@@ -222,16 +217,10 @@ class RecursiveIdentification:
         Of unit noise; the last column has the values.
         """
         assert self.density is not None
-        whole, structure = motion.information.total, motion.information.structure
-        weights = np.sqrt(motion.step / self.density)
-        found = []
-        for own, weight, factor in zip(structure, weights, whole.factors, strict=True):
-            wide = np.zeros((len(factor), len(own) + 1))
-            wide[:, :-1][:, own] = weight * factor[:, :-EXTRA] * self.scale[own]
-            wide[:, -1] = weight * (
-                factor[:, FILTERED - EXTRA] - factor[:, :-EXTRA] @ self.model.values[own])
-            found.append(wide)
-        return found
+        found = motion.equations(
+            motion.information.total, self.model.values, np.diag(self.scale))
+        return [np.delete(rows, -2, axis=1) / np.sqrt(density)
+                for rows, density in zip(found, self.density, strict=True)]
 
     def _remember(self, motion: EverydayMotion) -> None:
         """Score the motion by the served and by the followed parameters, and keep it."""
