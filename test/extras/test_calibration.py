@@ -8,17 +8,26 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from everyday_arm import EverydayArm, known_model
+from feasible_models import feasible_model, random_links
 from synthetic_recordings import recording
 
 from robot_dynid import identify, load_log, load_robot
 from robot_dynid.cli.main import main
 from robot_dynid.effects import JointFriction
-from robot_dynid.errors import DataError
+from robot_dynid.errors import DataError, ModelError
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.io.csv import write_csv
 from robot_dynid.types import FloatArray, RawLog
 from robot_dynid.validation.validate import validate
-from robot_dynid_extras.health.calibration import CALIBRATED, calibrate
+from robot_dynid_extras.health.calibration import (
+    CALIBRATED,
+    Calibration,
+    FrictionChange,
+    FrictionSession,
+    calibrate,
+)
+from robot_dynid_extras.health.everyday_motion import everyday_motion
 
 ROBOT = load_robot('planar_3r')
 #: change of the friction of joint_2 in the session
@@ -43,6 +52,14 @@ def session(model: IdentifiedModel, seed: int, more: float = MORE) -> RawLog:
     return replace(log, effort=effort)
 
 
+def calibrated(model: IdentifiedModel, arm: EverydayArm, stretches: int) -> Calibration:
+    """Return the model calibrated by so many stretches of everyday motion of an arm."""
+    friction = FrictionSession(model)
+    for _ in range(stretches):
+        friction.take(arm.stretch())
+    return friction.calibrated()
+
+
 def errors(model: IdentifiedModel, log: RawLog) -> FloatArray:
     """Return the RMSE (n,) [N m] of a model on a recording."""
     return np.array([one.rmse for one in validate(model, [log]).model['all'].values()])
@@ -63,14 +80,94 @@ def test_changed_friction_is_found_and_nothing_else(model: IdentifiedModel) -> N
     np.testing.assert_allclose(after[[0, 2]], before[[0, 2]], rtol=0.02)
 
 
-def test_changes_are_bounded_by_what_days_differ(model: IdentifiedModel) -> None:
-    alike = replace(model, record=replace(
-        model.record, friction_spread={'viscous': 0.0, 'dry': 0.0, 'offset': 0.0},
-        recordings=tuple(map(str, range(200)))))
-    log = session(model, 3)
-    free, bound = ({(one.axis, one.kind): one.share for one in calibrate(m, [log]).changes}
-                   for m in (model, alike))
-    assert abs(bound['joint_2', 'viscous']) < 0.8 * free['joint_2', 'viscous']
+def test_friction_of_one_joint_is_found_in_everyday_motion() -> None:
+    rng = np.random.default_rng(3)
+    model = feasible_model(ROBOT, random_links(rng, 3), rng)
+    model = replace(model, record=replace(model.record, friction_spread=dict.fromkeys(
+        ('viscous', 'dry', 'offset'), 0.1), recordings=('day',) * 1000))
+    arm = EverydayArm(model, model.values, noise=0.05).scaled(('fv2', 'fc2'), 1.2)
+    found = calibrated(model, arm, 12)
+    names = [model.names.index(name) for name in ('fv2', 'fc2')]
+    np.testing.assert_allclose(found.model.values[names], arm.truth[names], rtol=0.05)
+    for one in found.changes:
+        truth = 0.2 if one.axis == 'joint_2' and one.kind != 'offset' else 0.0
+        assert abs(one.share - truth) < 1.6 * one.half_interval < 0.1  # one of nine, 3 deviations
+        assert one.used or truth == 0.0
+    friction = model.torque_model.base_of(JointFriction)
+    np.testing.assert_array_equal(found.model.values[~friction], model.values[~friction])
+    assert model.feasible_links is not None and found.model.feasible_links is not None
+    np.testing.assert_array_equal(found.model.feasible_links, model.feasible_links)
+    again = IdentifiedModel.from_yaml(found.model.to_yaml())
+    assert again.standard['fv2'] == pytest.approx(again.values[names[0]])
+
+
+@pytest.mark.parametrize('stretches', [1, 6])
+def test_intervals_hold_the_friction_of_days(stretches: int) -> None:
+    """Half a minute, and five seconds, which tell little of how large the noise is."""
+    model = known_model(spread=0.05)
+    rng, held = np.random.default_rng(0), []
+    for seed in range(60):
+        arm = EverydayArm(model, model.values, seed=seed, noise=1.0)
+        days = 0.05 * rng.normal(size=6)
+        for name, day in zip(('fv1', 'fc1', 'fv2', 'fc2', 'fv3', 'fc3'), days, strict=True):
+            arm = arm.scaled((name,), 1.0 + day)
+        shares = {(one.axis[-1], one.kind): one for one in calibrated(
+            model, arm, stretches).changes if one.kind != 'offset'}
+        for k, day in enumerate(days):
+            one = shares[str(1 + k // 2), ('viscous', 'dry')[k % 2]]
+            held.append(abs(one.share - day) < one.half_interval)
+    assert 0.92 < np.mean(held) < 0.98
+
+
+def test_stretches_of_a_session_show_what_its_recording_shows(model: IdentifiedModel) -> None:
+    log, friction = session(model, 3), FrictionSession(model)
+    for part in np.array_split(np.arange(len(log.time)), 8):
+        motion = everyday_motion(model, replace(
+            log, time=log.time[part], position=log.position[part], effort=log.effort[part],
+            velocity=log.velocity[part]))
+        assert motion is not None
+        friction.take(motion)
+    for one, other in zip(friction.calibrated().changes, calibrate(model, [log]).changes,
+                          strict=True):
+        assert abs(one.share - other.share) < one.half_interval
+
+
+def test_only_the_latest_motion_counts() -> None:
+    model = known_model(spread=0.1)
+    latest, arm = FrictionSession(model, 30), EverydayArm(model, model.values)
+    for one in (arm, arm.scaled(('fc1',), 1.1)):
+        for _ in range(6):
+            latest.take(one.stretch())
+    made = latest.calibrated()
+    change = next(one for one in made.changes if (one.axis, one.kind) == ('joint_1', 'dry'))
+    assert made.seconds == pytest.approx(30.0)
+    assert abs(change.share - 0.1) < change.half_interval
+
+
+def test_the_sentence_tells_changes_that_are_not_used_apart() -> None:
+    used, other = (FrictionChange('joint_2', kind, 0.1234, 0.05, kind == 'dry')
+                   for kind in ('dry', 'viscous'))
+    both = Calibration(known_model(), (other, used), 60.0)
+    assert both.sentence == ('joint_2 dry 12.3 ± 5.0 %; '
+                             'predicting no better: joint_2 viscous 12.3 ± 5.0 %')
+    assert replace(both, changes=(used,)).sentence == 'joint_2 dry 12.3 ± 5.0 %'
+
+
+def test_a_model_without_friction_has_none_to_calibrate() -> None:
+    rng = np.random.default_rng(3)
+    with pytest.raises(ModelError, match='has no friction to calibrate'):
+        FrictionSession(feasible_model(ROBOT, random_links(rng, 3)))
+
+
+def test_changes_are_bounded_by_what_days_differ() -> None:
+    shares = []
+    for spread in (0.1, 0.01):
+        model = known_model(spread)
+        arm = EverydayArm(model, model.values, noise=3.0).scaled(('fv2', 'fc2'), 1.2)
+        shares.append([one.share for one in calibrated(model, arm, 6).changes
+                       if one.axis == 'joint_2' and one.kind != 'offset'])
+    free, bound = np.mean(shares, axis=1)
+    assert 0.08 < free < 0.3 and abs(bound) < 0.3 * free
 
 
 def test_axes_whose_halves_disagree_keep_their_friction(model: IdentifiedModel) -> None:

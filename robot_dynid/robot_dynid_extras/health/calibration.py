@@ -25,10 +25,9 @@ from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.uses import recordings_for
 from robot_dynid.types import FloatArray, RawLog, frozen
 from robot_dynid_extras.health.everyday_motion import EverydayMotion, everyday_motion
+from robot_dynid_extras.health.recursive_identification import FREE, ROUNDS
 
-#: rounds in which scales and the density of their residuals are estimated
-ROUNDS = 4
-#: parts of the motion that are predicted by the others
+#: parts of the motion that are predicted by the others; 2 and 8 give the same within chance
 PARTS = 4
 #: beginning of the record of a calibration among the warnings of a model
 CALIBRATED = 'friction calibrated'
@@ -48,9 +47,8 @@ class FrictionChange:
     half_interval: float
     used: bool
 
-    @property
-    def sentence(self) -> str:
-        """Axis, kind and change with its interval."""
+    def __str__(self) -> str:
+        """Axis, kind, change and interval."""
         return (f'{self.axis} {self.kind} {percent(self.share)} ± '
                 f'{percent(self.half_interval)} %')
 
@@ -63,6 +61,13 @@ class Calibration:
     changes: tuple[FrictionChange, ...]
     seconds: float
     warnings: tuple[str, ...] = ()
+
+    @property
+    def sentence(self) -> str:
+        """All changes with their intervals: those used, then those that predict no better."""
+        used, others = (', '.join(str(one) for one in self.changes if one.used is used)
+                        for used in (True, False))
+        return '; '.join(filter(None, (used, others and f'predicting no better: {others}')))
 
 
 class FrictionSession:
@@ -91,8 +96,8 @@ class FrictionSession:
     def calibrated(self) -> Calibration:
         """Return the model with the friction of the session; raises DataError where none slid."""
         if len(self._batches) < PARTS:
-            raise DataError('no joint slides for long: record a minute in which every joint moves '
-                            'both ways')
+            raise DataError('no joint slides for long: it takes a minute of motion in which every '
+                            'joint moves both ways')
         equations, sliding, lengths = map(np.array, zip(*self._batches, strict=True))
         model, scales, seconds = self.model, self.scales, float(lengths.sum())
         spread = np.array([model.record.daily_spread(kind, scales.kinds.count(kind))[0]
@@ -107,7 +112,7 @@ class FrictionSession:
             model, values=frozen(model.values + shift), feasible=feasible,
             warnings=(*(w for w in model.warnings if not w.startswith(CALIBRATED)), note))
         names = np.array(model.torque_model.robot.row_names)
-        half = interval_factor(len(equations) - 1.0) * deviations
+        half = interval_factor(np.inf) * deviations
         found = zip(self._rows, scales.kinds, changes.tolist(), half.tolist(), used.tolist(),
                     strict=True)
         return Calibration(calibrated, tuple(FrictionChange(
@@ -143,28 +148,29 @@ def _fit(
     Least squares of ``equations`` (B, n, m + 2, m + 2) of B batches, with the daily spread (m,) as
     prior. A row weighs by the density of its residuals at low frequency, because they are
     coloured: of parts that are predicted by the others, since a fit leaves too little of what it
-    was fitted to. The last result is the squared error of this, as a share of that without change.
+    was fitted to; changes FREE times as large then count, lest they pass for noise. The last
+    result is the squared error of this prediction, as a share of that without change.
     """
     columns, ones, values = equations[..., :-2], equations[..., -2], equations[..., -1]
     information = np.einsum('bjki,bjkl->bjil', columns, columns)
     vector = np.einsum('bjki,bjk->bji', columns, values)
     everything = np.arange(len(equations))
     parts = np.array_split(everything, PARTS)
+
+    def fitted(batches: NDArray[np.int64], weights: FloatArray, spread: FloatArray
+               ) -> tuple[FloatArray, FloatArray]:
+        covariance = np.linalg.inv(np.diag(spread ** -2.0) + np.einsum(
+            'bjil,j->il', information[batches], weights))
+        return covariance @ np.einsum('bji,j->i', vector[batches], weights), covariance
+
     residuals, time = values, sliding.sum(axis=0)
-    for _ in range(ROUNDS):
+    for _ in range(1 + ROUNDS):
         total = np.sum(np.einsum('bjk,bjk->bj', ones, residuals) ** 2, axis=0)
         weights = np.where(total > 0.0, time / np.where(total > 0.0, total, 1.0), 0.0)
-
-        def fitted(batches: NDArray[np.int64], weights: FloatArray = weights
-                   ) -> tuple[FloatArray, FloatArray]:
-            covariance = np.linalg.inv(np.diag(spread ** -2.0) + np.einsum(
-                'bjil,j->il', information[batches], weights))
-            return covariance @ np.einsum('bji,j->i', vector[batches], weights), covariance
-
         residuals = np.concatenate([
-            values[part] - columns[part] @ fitted(np.setdiff1d(everything, part))[0]
-            for part in parts])
-    changes, covariance = fitted(everything)
+            values[part] - columns[part] @ fitted(
+                np.setdiff1d(everything, part), weights, FREE * spread)[0] for part in parts])
+    changes, covariance = fitted(everything, weights, spread)
     tiny = np.finfo(float).tiny
     before, after = (np.sum(one ** 2, axis=(0, 2)) + tiny for one in (values, residuals))
     return changes, np.sqrt(np.diag(covariance)), after / before

@@ -1,9 +1,9 @@
-"""Health of the robot from everyday motion: ~/health, and ~/update_model.
+"""Health of the robot from everyday motion: ~/health, ~/calibrate and ~/update_model.
 
 Joint states are gathered as they come, in stretches of a few seconds. A thread of its own reduces
 each to information, and follows the parameters of the served model with it. Stretches in which
 the monitor saw contact, or could not see, are left out. The served model changes only when
-~/update_model is called.
+~/calibrate (friction alone) or ~/update_model (all parameters) is called.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 from queue import Full, Queue
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
@@ -38,6 +38,7 @@ from robot_dynid.ros.identifier.monitoring import Monitoring
 from robot_dynid.ros.recording.session import TOPICS, folder_name
 from robot_dynid.settings import require_allowed, setting
 from robot_dynid.types import RawLog
+from robot_dynid_extras.health.calibration import FrictionSession
 from robot_dynid_extras.health.everyday_motion import everyday_motion
 from robot_dynid_extras.health.health import Condition, GroupHealth, Health, HealthSettings
 from robot_dynid_extras.health.recursive_identification import MEMORY
@@ -48,10 +49,12 @@ if TYPE_CHECKING:
 
 STRETCH = 5_000_000_000  # ns of joint states that are taken together
 WAITING = 2  # stretches that may wait for the thread; the next one is left out
+LATEST = 600  # s of motion by which friction is calibrated: while warming up, earlier is other
 NO_MODEL = 'no model is served: load one (~/load_model) or identify one (~/identify)'
 #: why stretches are left out
 DISTURBED, RESTED, BUSY = 'contact, or not watched', 'no joint slid', 'the computer was too busy'
 UNUSABLE = 'of no use'
+Part = TypeVar('Part', Health, FrictionSession)
 LEVELS = {Condition.OK: DiagnosticStatus.OK, Condition.CHANGED: DiagnosticStatus.WARN,
           Condition.STALE: DiagnosticStatus.STALE, Condition.UNKNOWN: DiagnosticStatus.STALE}
 
@@ -130,6 +133,7 @@ class HealthMonitoring:
         self._diagnostics = Diagnostics(node, '' if robot is None else robot.name,
                                         '~/health', LATCHED)
         self.health: Health | None = None
+        self.session: FrictionSession | None = None
         self.left_out: Counter[str] = Counter()
         self._model: IdentifiedModel | None = None
         self._refusal, self._problem, self._alarms = '', '', frozenset[str]()
@@ -144,6 +148,7 @@ class HealthMonitoring:
             recording.listen(topic, partial(self._receive, topic))
         self._services = ServiceThread(node, 'health')
         self._services.offer(Trigger, 'update_model', self._update)
+        self._services.offer(Trigger, 'calibrate', self._calibrate)
         self._services.start()
         self._thread = threading.Thread(target=self._run, name='health', daemon=True)
         self._thread.start()
@@ -210,15 +215,19 @@ class HealthMonitoring:
             self.left_out[RESTED] += 1
             return
         self.health.identification.take(motion)
+        if self.session is not None:
+            self.session.take(motion)
 
     def _begin(self, model: IdentifiedModel | None) -> None:
         """Follow another model."""
-        self._model, self.health, self._refusal, self._problem = model, None, '', ''
+        self._model, self.health, self.session = model, None, None
+        self._refusal, self._problem = '', ''
         self.left_out.clear()
         if model is None:
             return
         try:
             self.health = Health(model, self._settings)
+            self.session = FrictionSession(model, LATEST)
         except DynIdError as error:
             self._refusal = str(error)
             self._node.get_logger().warning(f'health: {error}')
@@ -273,20 +282,37 @@ class HealthMonitoring:
         status.values = key_values(values)
         return status
 
-    def _update(self, request: Any, response: Any) -> None:
+    def _update(self, request: Any, response: Any) -> str:
         """Serve the model with the parameters that were found."""
         with self._following:
-            health = self.health
-            if health is None or self._models.served() is not health.identification.model:
-                raise DataError(self._refusal or 'no everyday motion of the served model yet: '
-                                'move the robot, and ask again')
+            health = self._of_served(self.health)
             made = updated_model(health.identification)
-            before = self._kept(health.identification.model)
-            self._models.serve(made, made.to_yaml())
-        response.message = after_caution(
-            made, f'serving {made.robot.name} {made.warnings[-1]}',
-            f'~/load_model brings back the model before: {before}')
-        self._node.get_logger().info(f'health: {response.message}')
+            return self._serve(made, made.warnings[-1])
+
+    def _calibrate(self, request: Any, response: Any) -> str:
+        """Serve the model with the friction of the session."""
+        with self._following:
+            calibration = self._of_served(self.session).calibrated()
+            if not any(change.used for change in calibration.changes):
+                raise DataError(f'{calibration.sentence}; it stays')
+            made = calibration.model
+            return self._serve(made, f'{made.warnings[-1]}: {calibration.sentence}')
+
+    def _of_served(self, part: Part | None) -> Part:
+        """Return a part that follows the served model; raises DynIdError where there is none."""
+        if part is None or self._models.served() is not self._model:
+            raise DataError(self._refusal or 'no everyday motion of the served model yet: '
+                            'move the robot, and ask again')
+        return part
+
+    def _serve(self, model: IdentifiedModel, changes: str) -> str:
+        """Serve a ``model`` in place of the one before, which is saved; return the answer."""
+        before = self._kept(self._models.served())
+        self._models.serve(model, model.to_yaml())
+        answer = after_caution(model, f'serving {model.robot.name} {changes}',
+                               f'~/load_model brings back the model before: {before}')
+        self._node.get_logger().info(f'health: {answer}')
+        return answer
 
     def _kept(self, model: IdentifiedModel) -> Path:
         """Save the model that is replaced; raises DynIdError."""

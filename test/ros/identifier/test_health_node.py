@@ -1,5 +1,5 @@
 """robot_dynid_extras/health/node_part.py: health over real DDS: everyday motion of a changed
-robot, the alarm, and the updated model."""
+robot, the alarm, the updated model, and that with the friction of the session."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
+from robot_dynid.effects import JointFriction
 from robot_dynid.errors import UsageError
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.io.cdr import encode_joint_states
@@ -90,6 +91,12 @@ class Robot:
             assert self.time < end, self.heard[-1]
             self.publish(*self.moving(STRETCH))
 
+    def asked(self, service: str) -> Any:
+        """Return the answer of a service of the identifier."""
+        client = self.node.create_client(Trigger, f'identifier/{service}')
+        client.wait_for_service(10.0)
+        return self.spinner.answer(client.call_async(Trigger.Request()))
+
     def said(self, words: str) -> dict[str, DiagnosticStatus]:
         """Wait for a summary that says ``words``; return all statuses by name."""
         self.spinner.wait(lambda: self.heard and words in self.heard[-1].status[0].message)
@@ -110,12 +117,6 @@ def robot(tmp_path: Path) -> Iterator[Robot]:
 
 
 def test_a_change_is_told_and_served_when_it_is_asked_for(robot: Robot, tmp_path: Path) -> None:
-    update = robot.node.create_client(Trigger, 'identifier/update_model')
-    update.wait_for_service(10.0)
-
-    def asked() -> Any:
-        return robot.spinner.answer(update.call_async(Trigger.Request()))
-
     health, served = robot.identifier.parts['health'], robot.identifier.models.model
     robot.publish(*robot.moving(0.5))  # the observer begins: not watched yet
     time, q, qd, effort = robot.moving(2.0 * STRETCH)
@@ -124,7 +125,7 @@ def test_a_change_is_told_and_served_when_it_is_asked_for(robot: Robot, tmp_path
     robot.said('no everyday motion')
     assert health.left_out[DISTURBED] >= 1, 'contact is not learnt from'
     assert health.health is None or health.health.identification.seconds == 0.0
-    answer = asked()
+    answer = robot.asked('update_model')
     assert not answer.success and 'no everyday motion' in answer.message
     robot.publish(*robot.moving(LEARNING))
     robot.until('changed: joint_2: friction', 40.0 * STRETCH)
@@ -139,7 +140,7 @@ def test_a_change_is_told_and_served_when_it_is_asked_for(robot: Robot, tmp_path
     values = {value.key: value.value for value in found['/identifier: health'].values}
     assert values[f'stretches left out: {DISTURBED}'] == str(health.left_out[DISTURBED])
     assert robot.identifier.models.model is served, 'never by itself'
-    answer = asked()
+    answer = robot.asked('update_model')
     assert answer.success, answer.message
     made_now = robot.identifier.models.model
     place = served.names.index('fv2')
@@ -156,6 +157,37 @@ def test_a_change_is_told_and_served_when_it_is_asked_for(robot: Robot, tmp_path
             robot.publish(time, still, 0.0 * still, effort)
     assert health.left_out[RESTED] >= 1
     robot.said('no everyday motion')
+
+
+def test_friction_of_the_session_is_served_when_it_is_asked_for(
+    robot: Robot, tmp_path: Path
+) -> None:
+    served = robot.identifier.models.model
+    answer = robot.asked('calibrate')
+    assert not answer.success and 'no everyday motion' in answer.message
+    robot.publish(*robot.moving(3.0 * STRETCH))
+    robot.said('no everyday motion')
+    for _ in range(20):
+        if robot.identifier.parts['health'].health.identification.seconds < 20.0:
+            robot.publish(*robot.moving(STRETCH))
+    assert robot.identifier.models.model is served, 'never by itself'
+    answer = robot.asked('calibrate')
+    assert answer.success, answer.message
+    assert re.search(r'serving planar_3r friction calibrated by \d+ s of motion: .*'
+                     r'joint_2 viscous 3\d\.\d ± \d\.\d %', answer.message)
+    made_now, names = robot.identifier.models.model, ('fv2', 'fc2')
+    places = [served.names.index(name) for name in names]
+    truth = robot.truth.values[places]
+    assert np.all(np.abs(made_now.values[places] - truth)
+                  < 0.5 * np.abs(served.values[places] - truth))
+    links = ~served.torque_model.base_of(JointFriction)
+    np.testing.assert_array_equal(made_now.values[links], served.values[links])
+    (kept,) = (tmp_path / 'bags').glob('*.model.yaml')
+    assert str(kept) in answer.message
+    assert np.array_equal(IdentifiedModel.load(kept).values, served.values)
+    robot.publish(*robot.moving(2.0 * STRETCH))
+    robot.said('no everyday motion')
+    assert not (again := robot.asked('calibrate')).success, again.message
 
 
 def test_memory_and_false_alarms_reach_the_levels() -> None:
