@@ -118,6 +118,12 @@ def test_stretches_of_a_session_show_what_its_recording_shows(model: IdentifiedM
         assert abs(one.share - other.share) < one.half_interval
 
 
+def test_seconds_of_motion_calibrate_nothing() -> None:
+    model = known_model()
+    with pytest.raises(DataError, match=r'10 s of sliding do not show .*: move every joint'):
+        calibrated(model, EverydayArm(model, model.values), 2)
+
+
 def test_only_the_latest_motion_counts() -> None:
     model = known_model(spread=0.1)
     latest, arm = FrictionSession(model, 30), EverydayArm(model, model.values)

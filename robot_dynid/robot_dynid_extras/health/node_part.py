@@ -294,7 +294,7 @@ class HealthMonitoring:
         with self._following:
             calibration = self._of_served(self.session).calibrated()
             if not any(change.used for change in calibration.changes):
-                raise DataError(f'{calibration.sentence}; it stays')
+                raise DataError(f'{calibration.sentence}; the served model stays')
             made = calibration.model
             return self._serve(made, f'{made.warnings[-1]}: {calibration.sentence}')
 

@@ -31,6 +31,7 @@ from robot_dynid.io.cdr import encode_joint_states
 from robot_dynid.ros.identifier.model_services import LATCHED
 from robot_dynid.ros.identifier.node import Identifier
 from robot_dynid.types import FloatArray
+from robot_dynid_extras.health.calibration import Calibration, FrictionChange
 from robot_dynid_extras.health.health import Health
 from robot_dynid_extras.health.node_part import DISTURBED, RESTED, HealthParameters
 from robot_dynid_extras.health.recursive_identification import LEARNING
@@ -160,7 +161,7 @@ def test_a_change_is_told_and_served_when_it_is_asked_for(robot: Robot, tmp_path
 
 
 def test_friction_of_the_session_is_served_when_it_is_asked_for(
-    robot: Robot, tmp_path: Path
+    robot: Robot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     served = robot.identifier.models.model
     answer = robot.asked('calibrate')
@@ -185,9 +186,17 @@ def test_friction_of_the_session_is_served_when_it_is_asked_for(
     (kept,) = (tmp_path / 'bags').glob('*.model.yaml')
     assert str(kept) in answer.message
     assert np.array_equal(IdentifiedModel.load(kept).values, served.values)
+    assert 'no everyday motion of the served' in robot.asked('calibrate').message, 'it is the old'
+    health = robot.identifier.parts['health']
     robot.publish(*robot.moving(2.0 * STRETCH))
-    robot.said('no everyday motion')
-    assert not (again := robot.asked('calibrate')).success, again.message
+    robot.spinner.wait(lambda: health.session is not None and health.session.model is made_now)
+    answer = robot.asked('calibrate')
+    assert not answer.success and 's of sliding do not show' in answer.message
+    useless = Calibration(served, (FrictionChange('joint_1', 'dry', 0.01, 0.02, False),), 60.0)
+    monkeypatch.setattr(health.session, 'calibrated', lambda: useless)
+    answer = robot.asked('calibrate')
+    assert not answer.success and answer.message == f'{useless.sentence}; the served model stays'
+    assert robot.identifier.models.model is made_now
 
 
 def test_memory_and_false_alarms_reach_the_levels() -> None:
