@@ -120,7 +120,7 @@ def test_stretches_of_a_session_show_what_its_recording_shows(model: IdentifiedM
 
 def test_seconds_of_motion_calibrate_nothing() -> None:
     model = known_model()
-    with pytest.raises(DataError, match=r'10 s of sliding do not show .*: move every joint'):
+    with pytest.raises(DataError, match=r'10 s of motion are too short .*: move every joint'):
         calibrated(model, EverydayArm(model, model.values), 2)
 
 
@@ -184,7 +184,7 @@ def test_rest_calibrates_nothing(model: IdentifiedModel) -> None:
     assert log.velocity is not None
     rest = replace(log, position=np.tile(log.position[:1], (len(log.time), 1)),
                    velocity=np.zeros_like(log.velocity))
-    with pytest.raises(DataError, match='0 s of sliding do not show the friction'):
+    with pytest.raises(DataError, match='0 s of motion are too short'):
         calibrate(model, [rest])
 
 

@@ -73,7 +73,7 @@ class Calibration:
 
 
 class FrictionSession:
-    """What the motion of a session shows of the friction of ``model``.
+    """Friction of a session, as its motion shows it, compared with that of ``model``.
 
     Of the motion, the last ``latest`` batches of about a second count; all without a limit. Raises
     ModelError for a model without friction.
@@ -99,8 +99,8 @@ class FrictionSession:
         """Return the model with the friction of the session; raises DataError if it is short."""
         model, scales, seconds = self.model, self.scales, sum(one[2] for one in self._batches)
         if seconds < LEAST_SECONDS:
-            raise DataError(f'{number(seconds, 2)} s of sliding do not show the friction of a '
-                            'session: move every joint both ways for a minute')
+            raise DataError(f'{number(seconds, 2)} s of motion are too short to calibrate '
+                            'friction: move every joint both ways for a minute')
         equations, sliding, _ = map(np.array, zip(*self._batches, strict=True))
         spread = np.array([model.record.daily_spread(kind, scales.kinds.count(kind))[0]
                            for kind in scales.kinds])

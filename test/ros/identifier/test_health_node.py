@@ -191,7 +191,7 @@ def test_friction_of_the_session_is_served_when_it_is_asked_for(
     robot.publish(*robot.moving(2.0 * STRETCH))
     robot.spinner.wait(lambda: health.session is not None and health.session.model is made_now)
     answer = robot.asked('calibrate')
-    assert not answer.success and 's of sliding do not show' in answer.message
+    assert not answer.success and 's of motion are too short' in answer.message
     useless = Calibration(served, (FrictionChange('joint_1', 'dry', 0.01, 0.02, False),), 60.0)
     monkeypatch.setattr(health.session, 'calibrated', lambda: useless)
     answer = robot.asked('calibrate')
