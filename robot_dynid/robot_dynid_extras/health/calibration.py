@@ -27,9 +27,9 @@ from robot_dynid.types import FloatArray, RawLog, frozen
 from robot_dynid_extras.health.everyday_motion import EverydayMotion, everyday_motion
 from robot_dynid_extras.health.recursive_identification import FREE, ROUNDS
 
-#: parts of the motion that are predicted by the others; 2 and 8 give the same within chance
+#: parts of the motion that are predicted by the others; on a UR10e, 2 and 8 give much the same
 PARTS = 4
-#: least motion [s]: by less, a simulated arm whose friction drifts predicts its own not 1 % better
+#: least motion [s]: by 4 to 10 s, joints of a KR300 and a UR10e were predicted up to 15 % worse
 LEAST_SECONDS = 15.0
 #: beginning of the record of a calibration among the warnings of a model
 CALIBRATED = 'friction calibrated'
