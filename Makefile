@@ -18,7 +18,13 @@ setup:
 demo: setup
 	$(ENV) robot-dynid demo
 
-test: test-static test-core test-ros test-alone
+# The tests with ROS mostly wait for robots: those without run beside them, on the processor time
+# that is left, and are shown after them.
+test: test-static
+	@mkdir -p out
+	@env --default-signal=INT,QUIT chrt --idle 0 $(MAKE) test-core > out/test-core.log 2>&1 & core=$$!; \
+	$(MAKE) test-ros; ros=$$?; wait $$core; core=$$?; cat out/test-core.log; test $$ros$$core = 00
+	@$(MAKE) test-alone
 
 # Tests without ROS of at most half a second each; `make test` runs beside them those that any
 # change may break, `make soak` all others.
