@@ -51,6 +51,7 @@ def test_controllers_move_the_joints_of_the_robot_unless_the_file_names_some(
     parameters = controller_parameters(TEMPLATE, robot, 'mock')
     arm = parameters['joint_trajectory_controller']['ros__parameters']
     assert arm['joints'] == list(robot.joints)
+    assert 'enforce_command_limits' not in parameters['controller_manager']['ros__parameters']
     states = parameters['joint_state_broadcaster']['ros__parameters']
     assert 'joints' not in states and states['use_local_topics'] is True
     path = tmp_path / 'controllers.yaml'
@@ -58,6 +59,8 @@ def test_controllers_move_the_joints_of_the_robot_unless_the_file_names_some(
     parameters = controller_parameters(path, robot, 'mujoco')
     assert parameters['joint_trajectory_controller']['ros__parameters']['joints'] == ['joint_2']
     assert 'use_local_topics' not in parameters['joint_state_broadcaster']['ros__parameters']
+    manager = parameters['controller_manager']['ros__parameters']
+    assert manager['enforce_command_limits'] is False  # cycles are longer than stated there
     path.write_text('joint_trajectory_controller: {}\n')
     with pytest.raises(UsageError, match='no controller_manager'):
         controller_parameters(path, robot, 'mock')

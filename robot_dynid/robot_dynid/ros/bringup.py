@@ -38,7 +38,7 @@ from robot_dynid.simulation.truth import load_truth
 from robot_dynid.yaml_text import yaml_text
 
 CONTROLLERS = ('joint_state_broadcaster', 'joint_trajectory_controller')
-BANDWIDTH = 75.0  # rad/s of the servos of hardware:=mujoco, as of the drives of simulated_robot
+BANDWIDTH = 25.0  # rad/s of the servos of hardware:=mujoco, which a cycle of 4 ms must not shake
 
 
 def bringup(robot: str) -> LaunchDescription:

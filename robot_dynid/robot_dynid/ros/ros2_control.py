@@ -53,11 +53,16 @@ def controller_parameters(path: Path, robot: RobotModel, hardware: str) -> dict[
 
     Trajectory controllers without joints move all of the robot. Mock hardware mirrors the
     commands, so its broadcaster publishes on ~/joint_states and leaves joint_states to the
-    simulated arm. Raises UsageError if the file has no controller manager.
+    simulated arm. MuJoCo's cycles are longer than stated on a busy computer, so commands are not
+    limited there to what a stated one allows: the arm would lag without end. Raises UsageError if
+    the file has no controller manager.
     """
     parameters = load_yaml(read_text(path), str(path), UsageError)
     if not isinstance(parameters, dict) or 'controller_manager' not in parameters:
         raise UsageError(f'{path}: no controller_manager; see config/controllers.yaml')
+    if hardware == 'mujoco':
+        parameters['controller_manager'].setdefault('ros__parameters', {}).setdefault(
+            'enforce_command_limits', False)
     for node in parameters.values():
         settings = node.get('ros__parameters', {})
         if settings.get('type') == CONTROLLER:
