@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -35,7 +36,8 @@ def test_ask_real_time_exempts_threads_that_compute_for_long() -> None:
     done = subprocess.run([sys.executable, '-c', SCRIPT], timeout=60.0, capture_output=True,
                           text=True, check=True)
     refused, asked, computing, given_up = done.stdout.splitlines()
-    assert asked == ('[1, 1, 0]' if refused == "''" else '[0, 0, 0]')
+    own = os.sched_getscheduler(0)  # `make test` runs this on the time that others leave
+    assert asked == (f'[1, 1, {own}]' if refused == "''" else f'[{own}, {own}, {own}]')
     assert computing == '0'
     assert given_up == '[0, 0, 0]'
 
