@@ -13,7 +13,7 @@ from robot_dynid.simulation.mujoco_model import servo_mjcf
 from robot_dynid.simulation.truth import load_truth
 from robot_dynid.types import FloatArray
 
-BANDWIDTH, CYCLE, SECONDS = 25.0, 0.004, 1.5
+CYCLE, SECONDS = 0.004, 1.5
 
 
 def move(text: str, held: float) -> tuple[FloatArray, FloatArray]:
@@ -35,18 +35,18 @@ def test_held_commands_do_not_pass_for_friction() -> None:
     """At 75 rad/s without a filter viscous friction of joint 1, 4.2, was found 6.6 too small."""
     robot = load_robot('seven_axis')
     truth = replace(load_truth(robot), drives={})
-    text = servo_mjcf(robot, truth, BANDWIDTH)
+    text = servo_mjcf(robot, truth)
     speed, effort = move(text, CYCLE)
     error = effort - move(text, 2.5e-4)[1]
     shift = np.sum(error * speed, axis=0) / np.sum(speed**2, axis=0)
-    assert np.abs(shift / truth.viscous).max() < 0.05  # 0.03; without the filter 0.2
-    assert np.all(np.sqrt(np.mean(error**2, axis=0)) < 0.05 * np.sqrt(np.mean(effort**2, axis=0)))
+    assert np.abs(shift / truth.viscous).max() < 0.15  # 0.10; without the filter 1.5
+    assert np.all(np.sqrt(np.mean(error**2, axis=0)) < 0.15 * np.sqrt(np.mean(effort**2, axis=0)))
 
 
 def test_the_model_is_read_by_older_versions() -> None:
     """MuJoCo 4 would write the input of an actuator, which version 3.4 of the plugin refuses."""
     robot = load_robot('planar_3r')
-    text = servo_mjcf(robot, load_truth(robot), BANDWIDTH)
+    text = servo_mjcf(robot, load_truth(robot))
     assert 'input=' not in text
     assert [mujoco.MjModel.from_xml_string(text).actuator(j).name for j in robot.joints] == [
         *robot.joints]

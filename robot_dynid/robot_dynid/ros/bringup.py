@@ -38,7 +38,6 @@ from robot_dynid.simulation.truth import load_truth
 from robot_dynid.yaml_text import yaml_text
 
 CONTROLLERS = ('joint_state_broadcaster', 'joint_trajectory_controller')
-BANDWIDTH = 25.0  # rad/s of the servos of hardware:=mujoco, which a cycle of 4 ms must not shake
 
 
 def bringup(robot: str) -> LaunchDescription:
@@ -122,6 +121,5 @@ def _hardware_parameters(robot: RobotModel, mujoco: bool, folder: Path) -> dict[
     from robot_dynid.simulation.mujoco_model import servo_mjcf
 
     file = folder / 'arm.xml'
-    atomic_write(file, servo_mjcf(
-        robot, replace(load_truth(robot), drives={}), BANDWIDTH).encode())
+    atomic_write(file, servo_mjcf(robot, replace(load_truth(robot), drives={})).encode())
     return {'mujoco_model': str(file), 'headless': 'true'}

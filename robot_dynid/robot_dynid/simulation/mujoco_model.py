@@ -20,8 +20,9 @@ __all__ = ['TIMESTEP', 'build_model', 'elastic_accelerations', 'motor_name', 'mu
 TIMESTEP = 2.5e-4
 # The friction constraint softens where |qd| < |qdd| / FRICTION_RATE; RK4 stays stable up to 2.7.
 FRICTION_RATE = 2.0 / TIMESTEP
-#: time constant [s] of what a position servo makes of its command
-COMMAND_FILTER = 0.02
+#: bandwidth [rad/s] of a position servo, so that weight and friction bend it by less than 0.02
+#: rad, and time constant [s] of what it makes of its command
+BANDWIDTH, COMMAND_FILTER = 50.0, 0.03
 #: mass and inertia of the rotor body that MuJoCo requires; its real inertia is an armature
 ROTOR_BODY = 1e-9
 
@@ -40,13 +41,13 @@ def compile_spec(robot: RobotModel, spec: mujoco.MjSpec) -> mujoco.MjModel:
                          'link a mass and an inertia') from None
 
 
-def servo_mjcf(robot: RobotModel, truth: Truth, bandwidth: float) -> str:
+def servo_mjcf(robot: RobotModel, truth: Truth) -> str:
     """Return MJCF of ``robot`` with ``truth`` and a position servo of each joint's name.
 
-    Each servo is critically damped, with the ``bandwidth`` [rad/s] for the inertia at zero, and
-    smooths its command over COMMAND_FILTER: a controller holds that for a cycle, and a stiff servo
-    answers each step with a torque that, measured once per cycle, passes for negative friction.
-    Raises RobotError as `build_spec`.
+    Each servo is critically damped, with BANDWIDTH for the inertia at zero, and smooths its
+    command over COMMAND_FILTER: a controller holds that for a cycle, and a stiff servo answers
+    each step with a torque that, measured once per cycle, passes for negative friction. Raises
+    RobotError as `build_spec`.
     """
     spec = build_spec(robot, truth)
     model = compile_spec(robot, spec)
@@ -57,7 +58,7 @@ def servo_mjcf(robot: RobotModel, truth: Truth, bandwidth: float) -> str:
         dof = int(model.joint(motor).dofadr[0])
         mujoco.mj_mulM(model, data, column, np.eye(model.nv)[dof])
         servo = spec.add_actuator(name=joint, target=motor, trntype=mujoco.mjtTrn.mjTRN_JOINT)
-        servo.set_to_position(kp=bandwidth**2 * column[dof], kv=2.0 * bandwidth * column[dof],
+        servo.set_to_position(kp=BANDWIDTH**2 * column[dof], kv=2.0 * BANDWIDTH * column[dof],
                               timeconst=COMMAND_FILTER)
         if hasattr(servo, 'ctrlspec'):  # the plugin of ros2_control has an older MuJoCo
             servo.ctrlspec = 0
