@@ -257,7 +257,8 @@ def identify_goal(rng: np.random.Generator, recordings: Sequence[str]) -> dict[s
             case 1:
                 goal['files'].append(hostile_path(rng, recordings))
             case 2:
-                goal['files'] = [f'{goal["files"][0]}[{one_of(rng, NASTY)}:{one_of(rng, NASTY)}]']
+                file, *_ = goal['files'] or recordings
+                goal['files'] = [f'{file}[{one_of(rng, NASTY)}:{one_of(rng, NASTY)}]']
             case 3:
                 goal['method'] = one_of(rng, METHODS)
             case 4:
