@@ -210,6 +210,19 @@ def test_a_stop_that_sees_starts_from_the_measured_state():
     np.testing.assert_allclose(goal, [0.4 + 0.5 * braking * 0.8, -2.0], rtol=0.0, atol=1e-12)
 
 
+def test_a_hold_beside_a_motion_at_rest_keeps_the_limit_of_acceleration():
+    """The controller goes there by a quintic: a(t) = d (60 s - 180 s^2 + 120 s^3) / T^2."""
+    made = Bench(replace(RULES, pacing=replace(RULES.pacing, lookahead=0.0))).start()
+    begin, still = made.position.copy(), np.zeros(2)
+    made.now += 1e-3
+    made.states.update(made.now, JOINTS, made.now, (begin + np.array([0.1, 0.0]), still, still))
+    goal, duration = made.execution.watchdog.stopping_point(made.now)
+    s = np.linspace(0.0, 1.0, 1001)
+    peak = 0.1 * np.abs(60.0 * s - 180.0 * s**2 + 120.0 * s**3).max() / duration**2
+    np.testing.assert_allclose(goal - begin, [0.1, 0.0], rtol=0.0, atol=1e-6)
+    assert 0.99 * LIMITS.acceleration[0] < peak < 1.01 * LIMITS.acceleration[0]
+
+
 def test_every_quantity_comes_from_its_own_field_in_the_order_of_the_joints():
     states = JointStates(JOINTS)
     states.update(1.0, JOINTS[::-1], 1.0, ([2.0, 1.0], [0.4, 0.3], [6.0, 5.0]))
