@@ -3,11 +3,13 @@ robots."""
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
 from random_recordings import HEALTHY, random_robot
+from strange_gears import recording
 
 from robot_dynid.io.log import load_log
 from robot_dynid.plausibility.causes import FITTED_ROWS, causes
@@ -16,6 +18,8 @@ from robot_dynid.plausibility.gate import Examination, examine, verdict
 from robot_dynid.plausibility.score import RAMPS, Explained
 from robot_dynid.robot.robot_file import load_robot
 
+#: steps of encoders [rad] and noise of velocities [rad/s]
+STRANGE = ({'step': 1e-4, 'noise': 1e-2}, {'step': 1e-5, 'noise': 1e-3})
 FOLDERS = ('train', 'test', 'single_joint', 'static', 'contact', 'payload_2.805kg')
 
 
@@ -80,9 +84,31 @@ def test_explained_sizes_are_nan_when_friction_and_offset_suffice() -> None:
     robot = load_robot('planar_3r')
     motion = np.random.default_rng(5).standard_normal((3, 60, 3))
     none = np.empty((0, 3))
-    torque = 4.0 * np.tanh(motion[1] / RAMPS[0]) + 3.0 * motion[1]
+    mean = np.sqrt(np.mean(motion[1]**2, axis=0))
+    torque = 4.0 * np.tanh(motion[1] / (RAMPS[0] * mean)) + 3.0 * motion[1]
     rows = Excerpt(*motion, torque, none, none, np.empty(0), 0.01)
     assert np.isnan(Explained(robot, rows).free_sizes).all()
+
+
+def nothing_found_in_strange_friction(seed: int, seconds: float, speed: float) -> None:
+    """Check joints that bear little, with friction of no class of the package."""
+    robot, log = recording({}, seconds, speed, seed=seed, path=seed + 50, **STRANGE[seed % 2])
+    assert examine(robot, log).findings == ()
+
+
+@pytest.mark.parametrize(('seed', 'seconds', 'speed'), [
+    (0, 20.0, 0.15), (1, 20.0, 0.35), (1, 40.0, 0.7), (2, 20.0, 0.35)])
+def test_strange_friction_tells_nothing_of_the_unit_of_positions(
+    seed: int, seconds: float, speed: float
+) -> None:
+    nothing_found_in_strange_friction(seed, seconds, speed)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize('seed', range(20))
+def test_strange_friction_is_no_fault(seed: int) -> None:
+    for seconds, speed in product((5.0, 20.0, 40.0), (0.15, 0.35, 0.7)):
+        nothing_found_in_strange_friction(seed, seconds, speed)
 
 
 @pytest.mark.soak

@@ -42,29 +42,35 @@ def motion(robot: RobotModel, seconds: float, speed: float, seed: int) -> FloatA
 
 def recording(
     stiffness: dict[int, float], seconds: float = 5.0, speed: float = 0.5, step: float = 3e-4,
-    noise: float = 1e-2, friction: float = 1.0, seed: int = 2,
+    noise: float = 1e-2, friction: float = 1.0, seed: int = 2, path: int | None = None,
 ) -> tuple[RobotModel, RawLog]:
     """Return a UR10e with elastic joints of a ``stiffness`` [N m/rad] by number, and a recording.
 
     Encoders have a ``step`` [rad], velocities ``noise`` [rad/s]; ``friction`` scales that.
+    ``seed`` makes the arm, and its motion if no other ``path`` is named.
     """
     robot, rng = load_robot('ur10e'), np.random.default_rng(seed)
     model = pin.buildModelFromUrdf(robot.source)
     for body in list(model.inertias)[1:]:
         body.mass *= rng.uniform(0.7, 1.35)
     data = model.createData()
-    q, qd, qdd = motion(robot, seconds, speed, seed)
-    links = np.array([pin.rnea(model, data, *state) for state in zip(q, qd, qdd, strict=True)])
+
+    def bent(moved: FloatArray) -> FloatArray:
+        return np.array([pin.rnea(model, data, *state) for state in zip(*moved, strict=True)])
+
+    usual = motion(robot, 5.0, 0.5, seed)
+    size = np.abs(bent(usual)).max(axis=0) + 0.5
+    q, qd, qdd = motion(robot, seconds, speed, seed if path is None else path)
+    links = bent((q, qd, qdd))
     motors, rate = np.array([q, qd, qdd]), 2j * np.pi * np.fft.rfftfreq(len(q), 1.0 / RATE)
     for joint, k in stiffness.items():
         bend = np.fft.rfft(links[:, joint]) / (k * (1.0 + DAMPING * rate))
         for order in range(3):
             motors[order, :, joint] += np.fft.irfft(bend * rate**order, len(q))
-    size = np.abs(links).max(axis=0) + 0.5
     dry, speeds = friction * 0.06 * size * rng.uniform(0.5, 1.5, robot.n), np.abs(motors[1])
     curve = dry * (1.0 + 0.4 * np.exp(-(speeds / 0.05) ** 1.3) + 0.1 * np.sin(q))
     slip = np.tanh(motors[1] / 0.004) * np.where(motors[1] > 0.0, 1.1, 0.9)
-    rotors = 0.2 * size / np.abs(qdd).max(axis=0)
+    rotors = 0.2 * size / np.abs(usual[2]).max(axis=0)
     effort = links + slip * curve + dry * np.sign(motors[1]) * speeds**0.8 + rotors * motors[2]
     effort += 0.003 * size * rng.normal(size=q.shape)
     robot = replace(robot, drive=replace(robot.drive, elastic=tuple(stiffness)))

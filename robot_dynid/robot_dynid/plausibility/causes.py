@@ -263,7 +263,7 @@ def _build_finding(robot: RobotModel, source: str, fits: Sequence[Fit], score: S
         tuple(robot.joints[j] for j in one.joints) if len(one.joints) < robot.n else (),
         Severity.WARN if warn else Severity.REFUSE,
         f'{looks}: {", ".join(_evidence(score, then))}',
-        ', or '.join([one.remedy, *(other.remedy for other, _ in others)]))
+        ', or '.join(dict.fromkeys([one.remedy, *(other.remedy for other, _ in others)])))
 
 
 def _evidence(stated: Score, changed: Score) -> Iterator[str]:

@@ -255,8 +255,8 @@ def _velocities(stated: Explained) -> Iterator[Explanation]:
         yield Explanation('velocity', (j,), *negated, Change(velocity=only(n, j, -1.0)))
         factor = float(stated.travel_slopes[j])
         if factor > 0.0 and abs(np.log(factor)) > CLOCK:
-            yield Explanation('velocity', (j,), f'velocities look {factor:.3g} times too large',
-                              f'divide its velocities by {factor:.3g}, or leave velocities out',
+            yield Explanation('velocity', (j,), f'velocities look {_too(factor)}',
+                              f'{_rescale("its velocities", factor)}, or leave velocities out',
                               Change(velocity=only(n, j, 1.0 / factor)))
         yield Explanation('velocity', (j,), 'velocities are unrelated to the motion',
                           'omit velocities, they are then computed from the position',
@@ -295,12 +295,11 @@ def _positions(stated: Explained) -> Iterator[Explanation]:
                 f'divide positions{also} by the gear ratios', Change(
                     position=1.0 / ratio, velocity=velocity), free=len(np.unique(ratio)))
     for j, also in product(range(n), (' and velocities', '')):
-        # friction of a slowly sliding joint has another shape at another speed
-        for factor in FACTORS if types[j] == REVOLUTE else ():
+        for factor in FACTORS:
             smaller = only(n, j, 1.0 / factor)
             yield Explanation(
-                'position_unit', (j,), f'positions{also} look {factor:g} times too large',
-                f'divide its positions{also} by {factor:g}',
+                'position_unit', (j,), f'positions{also} look {_too(factor)}',
+                _rescale(f'its positions{also}', factor),
                 Change(position=smaller, velocity=smaller if also else None))
         other = only(n, j, -1.0)
         yield Explanation('position_sign', (j,), f'positions{also} look negated',
@@ -316,7 +315,7 @@ def _efforts(stated: Explained) -> Iterator[Explanation]:
         'the axis'
     yield Explanation('effort_sign', everyone, *negated, Change(effort=-np.ones(n)))
     for factor in (*UNITS, *SLIPS):
-        looks = f'like {UNITS[factor]}{unit}' if factor in UNITS else f'{factor:g} times too large'
+        looks = f'like {UNITS[factor]}{unit}' if factor in UNITS else _too(factor)
         yield Explanation('effort_scale', everyone, f'efforts look {looks}',
                           f'{_rescale("efforts", factor)}, so that they are {unit}'
                           f'{" (N)" * (unit == "N m")}',
@@ -343,14 +342,19 @@ def _efforts(stated: Explained) -> Iterator[Explanation]:
         for factor in (*UNITS, *FACTORS, *SLIPS, *(1.0 / slip for slip in SLIPS)):
             also = f', as if they were {UNITS[factor]}{unit}' if factor in UNITS else ''
             yield Explanation(
-                'effort_scale', (j,), f'efforts look {factor:g} times too large{also}',
+                'effort_scale', (j,), f'efforts look {_too(factor)}{also}',
                 f'{_rescale("its efforts", factor)}, or correct its gain or gear ratio',
                 Change(effort=only(n, j, 1.0 / factor)), free=int(factor in FACTORS))
 
 
+def _too(factor: float) -> str:
+    return f'{factor:.3g} times too large' if factor > 1.0 else \
+        f'{1.0 / factor:.3g} times too small'
+
+
 def _rescale(what: str, factor: float) -> str:
-    return f'divide {what} by {factor:g}' if factor > 1.0 else \
-        f'multiply {what} by {1.0 / factor:g}'
+    return f'divide {what} by {factor:.3g}' if factor > 1.0 else \
+        f'multiply {what} by {1.0 / factor:.3g}'
 
 
 def _currents(stated: Explained) -> Iterator[Explanation]:
