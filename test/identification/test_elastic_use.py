@@ -20,6 +20,7 @@ from robot_dynid.dynamics.rigid_body import inverse_dynamics
 from robot_dynid.identification.identify import IdentificationResult
 from robot_dynid.identification.payload import identify_payload
 from robot_dynid.identification.recipe import Recipe
+from robot_dynid.identified.expected_error import expected_errors
 from robot_dynid.identified.uses import rigid_equivalent
 from robot_dynid.io.csv import write_csv
 from robot_dynid.reduction.numeric import random_states
@@ -88,6 +89,15 @@ def test_motions_are_designed_as_if_rigid(files, capsys) -> None:
     plan = run(capsys, 'design', files['arm.yaml'], '--type', 'fourier', '--duration', '5',
                '--harmonics', '3', '--out', files['t.yaml'])
     assert np.isfinite(plan['condition_number']) and plan['condition_number'] > 1.0
+
+
+@pytest.mark.always
+def test_errors_are_expected_of_joints_and_not_of_motors() -> None:
+    model = result().model
+    states = random_states(model.robot, 20, np.random.default_rng(0))
+    expected = expected_errors(model, *(getattr(states, name)[:, :3] for name in (
+        'position', 'velocity', 'acceleration')))
+    assert [one.joint for one in expected] == [*model.joints]
 
 
 def test_a_payload_is_found_with_an_elastic_model() -> None:

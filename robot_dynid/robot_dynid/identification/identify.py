@@ -346,11 +346,11 @@ def _add_reversals(held: HeldOut, scores: Scores) -> HeldOut:
 
 
 def _add_error_law(model: IdentifiedModel, training: Validation) -> IdentifiedModel:
-    """Return the model with the dependence of its error on the motion, without elastic joints."""
-    if model.elastic_joints:
-        return model
-    law = learn_error_law((trace.time, trace.measured - trace.predicted, trace.split.inertia)
-                          for trace in training.traces if trace.split is not None)
+    """Return the model with the dependence of the errors of its joints on the motion."""
+    n = model.robot.n
+    law = learn_error_law(
+        (trace.time, (trace.measured - trace.predicted)[:, :n], trace.split.inertia[:, :n])
+        for trace in training.traces if trace.split is not None)
     return replace(model, record=replace(model.record, error_law=law))
 
 

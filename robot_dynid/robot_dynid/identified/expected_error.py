@@ -120,8 +120,7 @@ def expected_errors(
     law = model.record.error_law
     if law is None:
         raise ModelError(f'the model of {model.robot.name} does not tell how its error depends on '
-                         'the motion: identify it again, from at least 2 s of motion, with rigid '
-                         'joints')
+                         'the motion: identify it again, from at least 2 s of motion')
     still = np.zeros_like(q)
     inertia = model.frictionless_effort(q, qd, qdd) - model.frictionless_effort(q, still, still)
     by_values = effort_by_parameters(model, q, qd, qdd)
