@@ -64,8 +64,15 @@ def refused(robot: RobotModel, log: RawLog, joint: int) -> str:
     lost = np.isnan(deflection(repaired)).any(axis=0)
     assert np.flatnonzero(lost).tolist() == [joint]
     (note,) = [n for n in repaired.notes if f'motor states of {robot.joints[joint]}' in n]
-    assert 'no deflection is used for this joint' in note
+    assert 'no deflection is used there' in note
     return note
+
+
+def test_an_encoder_recorded_twice_is_told_once_for_all_joints(
+    robot: RobotModel, log: RawLog
+) -> None:
+    (note,) = repair(robot, replace(log, motor_position=log.position.copy())).notes
+    assert f'motor states of {", ".join(robot.joints)}: the deflection is constant' in note
 
 
 def test_good_encoders_pass_without_a_word(robot: RobotModel, log: RawLog) -> None:

@@ -107,13 +107,13 @@ def convert_to_joint_side(
         return tuple(replace(p, motor_position=None, motor_velocity=None) for p in parts), []
     tracks = _tracks(robot, parts)
     relations = [encoder(robot, tracks, j) for j in range(robot.n)]
-    notes = []
+    alike: dict[str, list[str]] = {}
     for joint, one in zip(robot.joints, relations, strict=True):
-        if one.refused:
-            notes.append(f'{parts[0].source}: motor states of {joint}: {one.refused}; no '
-                         'deflection is used for this joint')
-        if one.note:
-            notes.append(f'{parts[0].source}: motor states of {joint}: {one.note}')
+        if one.refused or one.note:
+            alike.setdefault(f'{one.refused}; no deflection is used there' if one.refused
+                             else one.note, []).append(joint)
+    notes = [f'{parts[0].source}: motor states of {", ".join(joints)}: {text}'
+             for text, joints in alike.items()]
     return tuple(_convert_motors(p, relations, step) for p in parts), notes
 
 
