@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from malformed import alias_bomb, merge_bomb, nested
+from rcl_interfaces.msg import ParameterValue
 from text_inputs import NAMES, NASTY, gently, structured
 
 from robot_dynid.identified.model import IdentifiedModel
@@ -125,6 +126,24 @@ def hostile_names(rng: np.random.Generator, names: Sequence[str]) -> list[str]:
         case _:
             given = [str(name) for name in rng.choice(NAMES, len(given))]
     return given
+
+
+def hostile_parameter(rng: np.random.Generator, value: ParameterValue) -> ParameterValue:
+    """Return a value of a parameter that has ``value``: of any type, of none, or a hostile one.
+
+    Not of a type that there is none of, from 10 on: rclpy itself raises ValueError, and answers
+    nothing.
+    """
+    kind = value.type if chance(rng, 0.6) else int(rng.integers(0, 10))
+    words = one_of(rng, (NASTY, NAMES, OUTSIDE[:-1]))
+    number, text = float(one_of(rng, (*NUMBERS, 0.0, 1.0, -1.0, 0.5, 1e9))), one_of(rng, words)
+    whole = int(one_of(rng, (0, 1, -1, 3, 2**63 - 1, -2**63)))
+    size = int(one_of(rng, (0, 1, 3, 1000)))
+    return ParameterValue(
+        type=kind, bool_value=chance(rng, 0.5), integer_value=whole, double_value=number,
+        string_value=text, byte_array_value=[b'\0'] * size, bool_array_value=[True] * size,
+        integer_array_value=[whole] * size, double_array_value=[number] * size,
+        string_array_value=[text] * size)
 
 
 def hostile_path(rng: np.random.Generator, files: Sequence[str] = ()) -> str:

@@ -31,6 +31,7 @@ from node_checks import (
     COUNT,
     ESCALATION,
     SEED,
+    Parameters,
     named,
     require_no_fault,
     require_words,
@@ -131,6 +132,7 @@ class Excitation:
         self.stage, self.folder, self.client = stage, folder, stage.with_robot()
         node = self.client.node
         self.watch, self.counts = Watch(node), Counter[str]()
+        self.parameters = Parameters(self.client, 'excitation')
         self.checks = ActionClient(node, Check, 'excitation/check')
         self.states = node.create_publisher(JointState, 'joint_states', 10)
         self.client.wait(lambda: self.watch.clock and self.checks.server_is_ready())
@@ -246,10 +248,14 @@ class Excitation:
         for k in rng.permutation(len(handles)):
             client.spin(float(rng.exponential(0.5)))
             cancels.append(handles[k].cancel_goal_async())
+            cancels += [check.cancel_goal_async() for check in checks if chance(rng, 0.3)]
         for handle in handles:
             self.result(handle)
         for check in checks:
-            require_words(client.answer(check.get_result_async()).result.message)
+            answer = client.answer(check.get_result_async())
+            require_words(answer.result.message)
+            assert not answer.result.success or answer.status == SUCCEEDED
+            self.counts[f'check {answer.status}'] += 1
         for cancel in cancels:
             client.answer(cancel)
         turns = [k for k, before in zip(order, [-1, *order], strict=False) if k != before]
@@ -304,6 +310,9 @@ def fuzz_excitation(folder: Path, seed: int, dry: int, moves: int, storms: int) 
                             ('storm', storms)):
             for number in range(count):
                 rng = np.random.default_rng([seed, number, len(kind)])
+                with named(seed, number, 'parameters'):
+                    one.parameters.fuzz(rng)
+                    one.parameters.restore()
                 goal = excite_goal(rng, one.plans)
                 if kind == 'hostile' or rng.random() < 0.3:
                     goal = {'options': LONG}
@@ -323,7 +332,8 @@ def fuzz_excitation(folder: Path, seed: int, dry: int, moves: int, storms: int) 
         raise
     finally:
         stage.close()
-    sys.stdout.write(f'seed {seed}: {dict(sorted(one.counts.items()))}\n')
+    counts = one.counts + one.parameters.counts
+    sys.stdout.write(f'seed {seed}: {dict(sorted(counts.items()))}\n')
 
 
 def test_the_robot_is_safe_whatever_is_asked(module_domain: int, tmp_path: Path) -> None:

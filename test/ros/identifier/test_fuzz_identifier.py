@@ -30,6 +30,7 @@ from node_checks import (
     COUNT,
     ESCALATION,
     SEED,
+    Parameters,
     named,
     require_no_fault,
     require_words,
@@ -276,6 +277,12 @@ def fuzz_identifier(folder: Path, seed: int, requests: int, goals: int, storms: 
             topic.get_subscription_count() for topic in one.publishers))
         one.client.spin(ACQUAINTANCE)
         one.require_usual()
+        parameters = Parameters(one.client, 'identifier')
+        for number in range(requests // 4):
+            with named(seed, number, 'parameters'):
+                parameters.fuzz(np.random.default_rng([seed, number, 4]))
+        parameters.restore()
+        one.require_usual()
         for number in range(requests):
             request = one.requests.made(seed, number)
             with named(seed, number, request):
@@ -298,7 +305,8 @@ def fuzz_identifier(folder: Path, seed: int, requests: int, goals: int, storms: 
         one.identified({'files': ['run.csv'], 'recipe': RECIPE.decode()})
         assert one.counts['identify SUCCESS'], 'a sane goal succeeds at the end'
         one.end_in_mid_work(rng)
-    sys.stdout.write(f'seed {seed}: {dict(sorted(one.counts.items()))}\n')
+    counts = one.counts + parameters.counts
+    sys.stdout.write(f'seed {seed}: {dict(sorted(counts.items()))}\n')
 
 
 def test_the_identifier_answers_whatever_is_asked(module_domain: int, tmp_path: Path) -> None:
