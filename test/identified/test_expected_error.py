@@ -1,4 +1,4 @@
-"""identified/expected_error.py: the error that a model expects on a planned motion."""
+"""identified/error_law.py and expected_error.py: the error to expect on a planned motion."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from nominal import nominal_model
+from numpy.typing import NDArray
 from strange_gears import recording as strange_recording
-from synthetic_recordings import recording
 
 from robot_dynid import identify, identify_payload, load_log, load_robot
 from robot_dynid.effects.links import AttachedBody
 from robot_dynid.errors import ModelError
-from robot_dynid.identified.expected_error import ErrorLaw, expected_errors, learn_error_law
+from robot_dynid.identified.error_law import ErrorLaw, learn_error_law
+from robot_dynid.identified.expected_error import expected_errors
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.prepare import prepare, repair
@@ -30,6 +31,8 @@ HELD = 0.9
 SHORTEST, CLEAR = 2.5, 0.05
 #: seconds and speeds of motions of the strange arm; the first two are fitted
 STRANGE_MOTIONS = ((5.0, 0.5), (8.0, 0.6), (6.0, 0.35), (5.0, 0.8))
+#: a law that knows of no cause
+EVEN = ErrorLaw((0.04,) * 3, (0.0,) * 3, (0.0,) * 3, 0.1, 7.0)
 #: times its baseline that the error of a joint may be in poses never fitted
 WORSE = 1.05
 #: mass of the load of the UR10e [kg]
@@ -39,49 +42,63 @@ TX40_WINDOWS = ((('[:5.1]',), '[5.2:]'), (('[2.6:]',), '[:2.5]'),
                 (('[:2.5]', '[5.2:]'), '[2.6:5.1]'))
 
 
-def recorded(rest: float, share: float, seconds: float = 60.0, seed: int = 0
-             ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return time, errors and inertial effort of one joint whose acceleration changes."""
+def recorded(
+    rest: float, share: float, slow: float = 0.0, seconds: float = 60.0, seed: int = 0
+) -> tuple[FloatArray, FloatArray, FloatArray, NDArray[np.bool_]]:
+    """Return time, errors and inertial effort of a joint, and when it is slow."""
     rng = np.random.default_rng(seed)
     time = np.arange(0.0, seconds, 0.01)
+    near = np.sin(2.0 * time) > 0.7
     inertia = (1.0 + np.sin(time / 5.0)) * rng.normal(size=len(time))
-    error = rng.normal(size=len(time)) * np.sqrt(rest + share * inertia ** 2)
-    return time, error[:, None], inertia[:, None]
+    error = rng.normal(size=len(time)) * np.sqrt(rest + share * inertia ** 2 + slow * near)
+    return time, error[:, None], inertia[:, None], near[:, None]
 
 
-def states(count: int = 400, size: float = 1.0) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return states along a motion of three joints, with accelerations of ``size``."""
-    phase = np.linspace(0.0, 2.0 * np.pi, count)[:, None] + np.arange(3.0)
-    return np.sin(phase), np.cos(phase), -size * np.sin(phase)
+def states(
+    count: int = 400, size: float = 1.0, held: bool = False
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Return times and states along a motion of three joints, with accelerations of ``size``.
+
+    The first joint may be ``held``.
+    """
+    time = np.linspace(0.0, 2.0 * np.pi, count)
+    phase = time[:, None] + np.arange(3.0)
+    motion = np.array([np.sin(phase), np.cos(phase), -size * np.sin(phase)])
+    motion[:, :, 0] *= not held
+    return time, *motion
 
 
 def test_refused_joints_are_left_out() -> None:
-    model = replace(with_law(ErrorLaw((0.04,) * 3, (0.0,) * 3, 0.1, 7.0)),
+    model = replace(with_law(EVEN),
                     not_identified=('joint_2',))
     assert [one.joint for one in expected_errors(model, *states())] == ['joint_1', 'joint_3']
 
 
-def with_law(law: ErrorLaw | None, std: float = 0.0) -> IdentifiedModel:
+def with_law(
+    law: ErrorLaw | None, std: float = 0.0, viscous: float = 0.0, coulomb: float = 0.0
+) -> IdentifiedModel:
     """Return a model whose parameters have the deviation ``std``."""
-    model = nominal_model('planar_3r')
+    model = replace(nominal_model('planar_3r', viscous=viscous, coulomb=coulomb),
+                    not_identified=())
     size = len(model.values)
     return replace(model, std=np.full(size, std), correlation_factor=np.eye(size),
                    record=replace(model.record, error_law=law))
 
 
 def test_law_of_the_errors_is_found() -> None:
-    law = learn_error_law([recorded(0.04, 0.09, seed=seed) for seed in range(4)])
+    law = learn_error_law([recorded(0.04, 0.09, 0.5, seed=seed) for seed in range(4)])
     assert law is not None
     assert law.rest[0] == pytest.approx(0.04, rel=0.15)
     assert law.share[0] == pytest.approx(0.09, rel=0.15)
+    assert law.slow[0] == pytest.approx(0.5, rel=0.1)
     assert law.freedom == 7.0
     assert 0.0 < law.scatter < 0.05
 
 
 def test_scatter_is_that_between_stretches() -> None:
-    time, error, _ = recorded(0.04, 0.0, seconds=64.0)
+    time, error, _, near = recorded(0.04, 0.0, seconds=64.0)
     size = np.where(time < 32.0, 1.0, 2.0)[:, None]
-    law = learn_error_law([(time, size * error, np.zeros_like(error))])
+    law = learn_error_law([(time, size * error, np.zeros_like(error), near)])
     assert law is not None
     assert law.scatter == pytest.approx(np.std(np.log([1.0] * 4 + [2.0] * 4), ddof=1), rel=0.1)
 
@@ -92,10 +109,10 @@ def test_recordings_of_one_block_have_no_law() -> None:
 
 
 def test_expected_error_grows_with_the_acceleration() -> None:
-    law = ErrorLaw((0.04,) * 3, (0.01,) * 3, 0.1, 7.0)
+    law = ErrorLaw((0.04,) * 3, (0.01,) * 3, (0.0,) * 3, 0.1, 7.0)
     model = with_law(law)
     slow, fast = (expected_errors(model, *states(size=size)) for size in (0.0, 10.0))
-    q, qd, qdd = states(size=10.0)
+    _, q, qd, qdd = states(size=10.0)
     inertia = model.frictionless_effort(q, qd, qdd) - model.frictionless_effort(q, 0 * q, 0 * q)
     for j, (one, other) in enumerate(zip(slow, fast, strict=True)):
         assert other.rmse == pytest.approx(np.sqrt(0.04 + 0.01 * np.mean(inertia[:, j] ** 2)))
@@ -106,22 +123,35 @@ def test_expected_error_grows_with_the_acceleration() -> None:
 
 
 def test_uncertain_parameters_raise_all_but_the_lower_end() -> None:
-    law = ErrorLaw((0.04,) * 3, (0.0,) * 3, 0.1, 7.0)
+    law = EVEN
     sure, unsure = (expected_errors(with_law(law, std), *states()) for std in (0.0, 0.3))
     for one, other in zip(sure, unsure, strict=True):
         assert other.low == pytest.approx(one.low)
         assert other.rmse > 1.1 * one.rmse and other.high > 1.1 * one.high
 
 
-def test_friction_that_differs_between_recordings_raises_it() -> None:
-    law = ErrorLaw((0.04,) * 3, (0.0,) * 3, 0.1, 7.0)
-    robot = load_robot('planar_3r')
-    model = identify(robot, [recording(robot, seed) for seed in (1, 2)]).model
-    alike, unlike = (expected_errors(replace(model, record=replace(
-        model.record, error_law=law, friction_spread=spread)), *states())
-        for spread in (None, {'viscous': 1.0}))
-    for one, other in zip(alike, unlike, strict=True):
-        assert other.rmse > one.rmse
+def test_friction_that_changes_from_day_to_day_raises_it() -> None:
+    """By what is usual, if one recording tells nothing; by more, if more was seen."""
+    none, usual = (with_law(EVEN, viscous=viscous) for viscous in (0.0, 2.0))
+    more = replace(usual, record=replace(
+        usual.record, recordings=('a', 'b', 'c'), friction_spread={'viscous': 0.3}))
+    first, second, third = (expected_errors(model, *states()) for model in (none, usual, more))
+    for one, other, last in zip(first, second, third, strict=True):
+        assert one.rmse < other.rmse < last.rmse
+        assert one.low == other.low == last.low
+
+
+def test_dry_friction_is_unknown_where_a_joint_is_held() -> None:
+    """The error that slow motion has is expected; at most, dry friction has any value at rest."""
+    law = replace(EVEN, slow=(0.05,) * 3)
+    model = with_law(law, coulomb=1.5)
+    moving, held = (expected_errors(model, *states(held=one)) for one in (False, True))
+    assert held[0].rmse == pytest.approx(np.sqrt(0.09))
+    assert held[0].high == pytest.approx(held[0].rmse / held[0].low * np.sqrt(
+        0.04 + 1.5**2 / 3.0), rel=1e-3)
+    for one in moving:
+        assert np.sqrt(0.04) < one.rmse < np.sqrt(0.09)
+        assert one.high / one.rmse == pytest.approx(one.rmse / one.low, rel=0.1)
 
 
 def test_models_without_the_law_are_named() -> None:
@@ -141,7 +171,7 @@ def held(
     time = np.arange(trace.time[0], trace.time[-1], 0.01)
     q, qd = (np.array([np.interp(time, trace.time, column) for column in of.T]).T
              for of in (trace.position, trace.velocity))
-    expected = expected_errors(model, q, qd, np.gradient(qd, time, axis=0))
+    expected = expected_errors(model, time, q, qd, np.gradient(qd, time, axis=0))
     measured = trace.measured[:, :q.shape[1]]
     error = measured - trace.predicted[:, :q.shape[1]]
     if payload is not None:

@@ -20,7 +20,7 @@ from robot_dynid.effects.deflection import GearModel, MixtureModel, RadialModel
 from robot_dynid.effects.ripple import TorqueRipple
 from robot_dynid.effects.slow_changes import Adaptation, SlowCoefficients, Warming
 from robot_dynid.errors import ModelError
-from robot_dynid.identified.expected_error import ErrorLaw
+from robot_dynid.identified.error_law import ErrorLaw
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.noise_levels import NoiseLevels
 from robot_dynid.identified.record import FitRecord
@@ -72,7 +72,7 @@ def planar() -> IdentifiedModel:
         model, record=replace(
             record, averaging=(replace(record.averaging[0], **noise),),
             friction=(replace(record.friction[0], axis='1'),), passbands=(20.0, 20.0, 30.0),
-            error_law=ErrorLaw((0.1, 0.2, 0.3), (0.0, 0.1, 0.2), 0.2, 7.0),
+            error_law=ErrorLaw((0.1, 0.2, 0.3), (0.0, 0.1, 0.2), (0.3, 0.0, 0.1), 0.2, 7.0),
             friction_curves=(replace(record.friction_curves[0], shapes=('joint_1',)),)),
         learnt={'residual': (mixture, radial, None), 'ripple': (ripple, None, ripple),
                 'adaptation': (slow, None, None)},

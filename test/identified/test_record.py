@@ -25,7 +25,7 @@ from robot_dynid.estimation.friction_sweeps import (
     LawBand,
 )
 from robot_dynid.estimation.staged.least_squares import StagedDetails
-from robot_dynid.identified.expected_error import ErrorLaw
+from robot_dynid.identified.error_law import ErrorLaw
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.noise_levels import NoiseLevels
 from robot_dynid.identified.record import (
@@ -124,7 +124,8 @@ def test_every_field_survives_the_model_file() -> None:
                      left_over=(0.2, 0.1, 0.05), accepted=('effort_sign',),
                      command=('arm.yaml', 'a.csv', '--method', 'wls'),
                      passbands=(10.0, 10.0, 33.0),
-                     error_law=ErrorLaw((0.1, 0.2, 0.3), (0.0, 0.1, 0.2), 0.2, 7.0),
+                     error_law=ErrorLaw(
+                         (0.1, 0.2, 0.3), (0.0, 0.1, 0.2), (0.3, 0.0, 0.1), 0.2, 7.0),
                      encoders=(DeflectionFit('joint_1', OPEN, *[SHOWN] * 5, 7e-4, 3e-5),))
     model = replace(nominal_model('planar_3r'), record=record, noise_levels=NoiseLevels(
         np.ones(3), np.full(3, 2.0), np.full(3, 0.01), 20.0))

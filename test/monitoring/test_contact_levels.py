@@ -15,14 +15,11 @@ from robot_dynid.errors import ModelError, UsageError
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.model_file import DIGEST
 from robot_dynid.identified.noise_levels import QUANTILE, NoiseLevels
+from robot_dynid.identified.states import holding_torque
 from robot_dynid.monitoring import noise_levels
 from robot_dynid.monitoring.monitor import Monitor, MonitorSettings, Reading
 from robot_dynid.monitoring.monitor_input import monitor_input
-from robot_dynid.monitoring.noise_levels import (
-    holding_torque,
-    learn_noise_levels,
-    recorded_motions,
-)
+from robot_dynid.monitoring.noise_levels import learn_noise_levels, recorded_motions
 from robot_dynid.monitoring.observer import CONTACT_STATES, REST_SPEED, ContactSettings
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.types import RawLog

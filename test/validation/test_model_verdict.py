@@ -24,7 +24,7 @@ from robot_dynid.identification.identify import IdentificationResult, identify
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.record import DeflectionRecord
-from robot_dynid.identified.states import effort_by_parameters
+from robot_dynid.identified.states import effort_by_parameters, holding_torque
 from robot_dynid.identified.suitability import (
     CONTACT,
     CRITERIA,
@@ -39,11 +39,7 @@ from robot_dynid.identified.suitability import (
     Verdict,
 )
 from robot_dynid.io.log import load_log
-from robot_dynid.monitoring.noise_levels import (
-    holding_torque,
-    learn_noise_levels,
-    recorded_motions,
-)
+from robot_dynid.monitoring.noise_levels import learn_noise_levels, recorded_motions
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.signals.alignment import Lag

@@ -88,9 +88,10 @@ def _run_plan(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, An
     if trajectory.joints != model.joints:
         raise UsageError(f'{arguments.plan}: moves {", ".join(trajectory.joints)}, the joints of '
                          f'the model are {", ".join(model.joints)}')
-    motion = trajectory.sample(np.linspace(0.0, trajectory.duration, PLAN_SAMPLES))
+    instants = np.linspace(0.0, trajectory.duration, PLAN_SAMPLES)
+    motion = trajectory.sample(instants)
     states = motion.position, motion.velocity, motion.acceleration
-    expected = expected_errors(model, *states)
+    expected = expected_errors(model, instants, *states)
     scored: dict[str, Any] = {}
     with terminal.progress('validate') as progress:
         logs = load_logs(arguments.data, of_recordings(model.robot, arguments), progress,

@@ -59,7 +59,7 @@ from robot_dynid.identification.learnt import learn_ripple, learn_slow_changes
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identification.selection import Choice
 from robot_dynid.identification.sequential_fit import Stopwatch
-from robot_dynid.identified.expected_error import learn_error_law
+from robot_dynid.identified.error_law import learn_error_law
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.physical import impossible
 from robot_dynid.identified.record import CutoffScore, FitRecord, digest_of
@@ -349,8 +349,9 @@ def _add_error_law(model: IdentifiedModel, training: Validation) -> IdentifiedMo
     """Return the model with the dependence of the errors of its joints on the motion."""
     n = model.robot.n
     law = learn_error_law(
-        (trace.time, (trace.measured - trace.predicted)[:, :n], trace.split.inertia[:, :n])
-        for trace in training.traces if trace.split is not None)
+        (trace.time, (trace.measured - trace.predicted)[:, :n], trace.split.inertia[:, :n],
+         trace.near[:, :n])
+        for trace in training.traces if trace.split is not None and trace.near is not None)
     return replace(model, record=replace(model.record, error_law=law))
 
 

@@ -340,7 +340,7 @@ def _require_record(record: FitRecord, robot: RobotModel) -> None:
             raise ValueError(f'record.averaging: its noise is not that of {robot.n} joints')
     if record.passbands:
         CUTOFF.array(record.passbands, (robot.rows,), 'record.passbands')
-    for name in ('rest', 'share') if record.error_law else ():
+    for name in ('rest', 'share', 'slow') if record.error_law else ():
         AMOUNT.array(getattr(record.error_law, name), (robot.n,), f'record.error_law.{name}')
     for curve in record.friction_curves:
         if not set(curve.shapes) <= set(curve.settings):

@@ -15,7 +15,7 @@ from robot_dynid.estimation import ESTIMATORS, Details
 from robot_dynid.estimation.deflection_fit import DeflectionFit
 from robot_dynid.estimation.friction_selection.law_selection import AxisChoice
 from robot_dynid.estimation.friction_sweeps import CurveSummary
-from robot_dynid.identified.expected_error import ErrorLaw
+from robot_dynid.identified.error_law import ErrorLaw
 from robot_dynid.plain import from_plain, to_plain
 from robot_dynid.signals.alignment import Lag
 from robot_dynid.signals.prepare import Averaging

@@ -186,6 +186,13 @@ def checked_states(
     return rows, single
 
 
+def holding_torque(model: IdentifiedModel) -> FloatArray:
+    """Return the friction (n,) [N m] that may hold each joint at rest."""
+    friction = model.structure.friction_of(model.torque_model.robot.rigid)
+    values = np.abs([model.standard[name] for name in friction.names])
+    return np.asarray(np.atleast_2d(friction.holding) @ values)
+
+
 def effort_by_parameters(
     model: IdentifiedModel, q: FloatArray, qd: FloatArray, qdd: FloatArray
 ) -> FloatArray:

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from robot_dynid.blas import one_blas_thread
 from robot_dynid.errors import DataError, reported
 from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.identified.states import holding_torque
 from robot_dynid.identified.uses import recordings_for
 from robot_dynid.monitoring.deflected_observer import DEFLECTED
 from robot_dynid.monitoring.monitor import MonitorSettings, levels_of, observer_of
 from robot_dynid.monitoring.monitor_input import monitor_input
 from robot_dynid.monitoring.motor_states import follows_motors, motors_unused, used_joints
-from robot_dynid.monitoring.noise_levels import holding_torque
 from robot_dynid.monitoring.observer import CLAIMED, CONTACT, CONTACT_STATES, EXTERNAL, THRESHOLD
 from robot_dynid.monitoring.watched_joints import WATCHED, BlindTime, blind_codes, blind_times
 from robot_dynid.types import FloatArray, RawLog

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from robot_dynid.identified.caution import without_refused
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.noise_levels import NoiseLevels
+from robot_dynid.identified.states import holding_torque
 from robot_dynid.monitoring.deflected_observer import (
     DEFLECTED,
     GEAR,
@@ -21,7 +22,6 @@ from robot_dynid.monitoring.deflected_observer import (
 )
 from robot_dynid.monitoring.monitor_input import MonitorInputStream
 from robot_dynid.monitoring.motor_states import OLDEST, follows_motors, motors_unused
-from robot_dynid.monitoring.noise_levels import holding_torque
 from robot_dynid.monitoring.observer import (
     CLAIMED,
     CONTACT,

@@ -11,6 +11,7 @@ from robot_dynid.blas import one_blas_thread
 from robot_dynid.errors import DataError
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.noise_levels import NOMINAL_GAIN, QUANTILE, NoiseLevels
+from robot_dynid.identified.states import holding_torque
 from robot_dynid.monitoring.deflected_observer import (
     DEFLECTED,
     DEFLECTED_ROWS,
@@ -113,13 +114,6 @@ def _levels(torque: FloatArray, share: FloatArray, floor: float) -> tuple[float,
 
 def _level(torque: FloatArray) -> float:
     return max(0.0, float(np.quantile(torque, QUANTILE))) if len(torque) else 0.0
-
-
-def holding_torque(model: IdentifiedModel) -> FloatArray:
-    """Return the friction (n,) [N m] that may hold each joint at rest."""
-    friction = model.structure.friction_of(model.torque_model.robot.rigid)
-    values = np.abs([model.standard[name] for name in friction.names])
-    return np.asarray(np.atleast_2d(friction.holding) @ values)
 
 
 @one_blas_thread()

@@ -14,8 +14,7 @@ from robot_dynid.estimation import DEFAULT
 from robot_dynid.estimation.estimate import interval_factor
 from robot_dynid.estimation.uncertainty.held_out import HeldOut
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.identified.states import effort_by_parameters
-from robot_dynid.monitoring.noise_levels import holding_torque
+from robot_dynid.identified.states import effort_by_parameters, holding_torque
 from robot_dynid.plausibility.finding import Finding, read_sentences
 from robot_dynid.robot.locate import known_robots
 from robot_dynid.robot.model import PRISMATIC
