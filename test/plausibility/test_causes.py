@@ -119,8 +119,7 @@ def test_normal_equations_are_those_of_the_columns() -> None:
     torque = inverse_dynamics(ROBOT, rows.position, rows.velocity, rows.acceleration)
     for j in range(3):
         speed = rows.velocity[:, j:j + 1]
-        mean = np.sqrt(np.mean(speed**2))
-        friction = np.hstack([np.tanh(speed / (share * mean)) for share in (0.03, 0.3)]
+        friction = np.hstack([np.tanh(speed / bend) for bend in (0.005, 0.02, 0.08, 0.3, 1.2)]
                              + [speed, rows.acceleration[:, j:j + 1]])
         left = torque[:, j] - friction @ np.linalg.lstsq(friction, torque[:, j], rcond=None)[0]
         assert Fits([stated]).nominal_power[0, j] == pytest.approx(left @ left, rel=1e-6)

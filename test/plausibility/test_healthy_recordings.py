@@ -9,14 +9,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 from random_recordings import HEALTHY, random_robot
+from strange_arms import load_arm
 from strange_gears import recording
+from strange_motions import TRAINING
+from strange_plant import Plant
 
 from robot_dynid.io.log import load_log
 from robot_dynid.plausibility.causes import FITTED_ROWS, causes
 from robot_dynid.plausibility.excerpt import Excerpt, excerpt, sample_excerpts, thin_excerpt
+from robot_dynid.plausibility.finding import Severity
 from robot_dynid.plausibility.gate import Examination, examine, verdict
 from robot_dynid.plausibility.score import RAMPS, Explained
+from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.types import RawLog, take
 
 #: steps of encoders [rad] and noise of velocities [rad/s]
 STRANGE = ({'step': 1e-4, 'noise': 1e-2}, {'step': 1e-5, 'noise': 1e-3})
@@ -84,8 +90,7 @@ def test_explained_sizes_are_nan_when_friction_and_offset_suffice() -> None:
     robot = load_robot('planar_3r')
     motion = np.random.default_rng(5).standard_normal((3, 60, 3))
     none = np.empty((0, 3))
-    mean = np.sqrt(np.mean(motion[1]**2, axis=0))
-    torque = 4.0 * np.tanh(motion[1] / (RAMPS[0] * mean)) + 3.0 * motion[1]
+    torque = 4.0 * np.tanh(motion[1] / RAMPS[0]) + 3.0 * motion[1]
     rows = Excerpt(*motion, torque, none, none, np.empty(0), 0.01)
     assert np.isnan(Explained(robot, rows).free_sizes).all()
 
@@ -109,6 +114,32 @@ def test_strange_friction_tells_nothing_of_the_unit_of_positions(
 def test_strange_friction_is_no_fault(seed: int) -> None:
     for seconds, speed in product((5.0, 20.0, 40.0), (0.15, 0.35, 0.7)):
         nothing_found_in_strange_friction(seed, seconds, speed)
+
+
+def jogged(name: str, seed: int) -> tuple[RobotModel, list[RawLog]]:
+    """Return an arm, and both halves of a recording in which its joints move one by one."""
+    arm = load_arm(name)
+    log = Plant(arm, seed).record(TRAINING['jog'](arm, np.random.default_rng((seed, 0))), seed).log
+    middle = len(log.time) // 2
+    return arm.robot, [take(log, slice(middle)), take(log, slice(middle, None))]
+
+
+@pytest.mark.parametrize(('name', 'seed'), [('tx40', 43), ('ur10e', 44)])
+def test_joints_at_rest_are_not_taken_for_those_that_move(name: str, seed: int) -> None:
+    """Their friction takes any effort, that of another joint, too."""
+    robot, halves = jogged(name, seed)
+    for half in halves:
+        assert examine(robot, half).findings == ()
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize('seed', range(60, 70))
+@pytest.mark.parametrize('name', ['stanford', 'tx40', 'ur10e', 'puma', 'scara'])
+def test_no_half_of_the_joints_is_refused(name: str, seed: int) -> None:
+    robot, halves = jogged(name, seed)
+    for half in halves:
+        assert not [one for one in examine(robot, half).findings
+                    if one.severity is Severity.REFUSE]
 
 
 @pytest.mark.soak

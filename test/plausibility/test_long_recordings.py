@@ -6,6 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from strange_arms import load_arm
+from strange_motions import TRAINING
+from strange_plant import Plant
 from synthetic_recordings import recording
 
 from robot_dynid.errors import DataError
@@ -55,6 +58,17 @@ def test_findings_of_parts_are_those_of_the_recording(log: RawLog) -> None:
         plausible_recordings(ROBOT, wrong)
     kept, warnings = plausible_recordings(ROBOT, replace(wrong, accepted=('effort_sign',)))
     assert len(kept) == 6 and sum('effort_sign' in w for w in warnings) == 1
+
+
+@pytest.mark.always
+def test_joints_that_move_one_after_the_other_are_examined_together() -> None:
+    """In the first part three of six joints rest, which any order of their efforts explains."""
+    arm = load_arm('stanford')
+    jog = TRAINING['jog'](arm, np.random.default_rng((41, 0)))
+    parts = Parts([Plant(arm, 41).record(jog, 410).log], 45_000, 80_000)
+    assert len(parts) == 2
+    kept, warnings = plausible_recordings(arm.robot, parts)
+    assert kept is parts and not warnings
 
 
 def test_damage_of_files_is_a_warning(log: RawLog) -> None:

@@ -178,6 +178,8 @@ def explanations(stated: Explained) -> Iterator[Explanation]:
         for channels, what, columns in (
                 (('velocity',), 'velocities look', 'velocity'),
                 (('effort',), 'efforts look', 'effort'), (CHANNELS, 'the joints look', 'all')):
+            if columns != 'velocity' and not stated.moves[list(pair)].all():
+                continue  # friction of a joint at rest takes any effort
             yield Explanation(
                 'velocity' if columns == 'velocity' else 'joint_order', pair, f'{what} swapped',
                 f'put {columns} columns of these joints, or their names, in order',

@@ -69,37 +69,42 @@ class Chosen(Sequence[RawLog]):
 
 def examine(robot: RobotModel, log: RawLog) -> Examination:
     """Return the examination of one recording, with bounded work and memory."""
-    robot = robot.rigid
-    rows = thin_excerpt(excerpt(robot, log), FITTED_ROWS)
-    findings = stamp_findings(log)
-    if not _refused(findings):
-        findings += causes(robot, log.source, rows, lambda factor: thin_excerpt(excerpt(
-            robot, replace(log, time=factor * log.time)), FITTED_ROWS))
-    return Examination(log.source, tuple(findings), rows, digests(log), log.accepted)
+    return _examined(robot.rigid, log.source, (log,))
 
 
 def examine_recording(robot: RobotModel, source: str, parts: Sequence[RawLog]) -> Examination:
     """Return the examination of a recording that is read in one or several parts.
 
-    EXCERPT_WINDOWS of the parts are examined, all are sampled. ``parts`` may overlap: a sample
-    counts once. Raises DataError as `repair` does.
+    EXCERPT_WINDOWS of the parts are examined, together because a joint may move in one of them
+    only; all are sampled. ``parts`` may overlap: a sample counts once. Raises DataError as
+    `repair` does.
     """
-    chosen = np.linspace(0, len(parts) - 1, min(len(parts), EXCERPT_WINDOWS)).astype(int)
-    findings, rows, samples = dict[tuple[str, tuple[str, ...]], Finding](), [], []
-    accepted_kinds: tuple[str, ...] = ()
+    check_usable(robot, parts[0])
+    return _examined(robot.rigid, source, parts)
+
+
+def _examined(robot: RobotModel, source: str, parts: Sequence[RawLog]) -> Examination:
+    chosen = np.linspace(0, len(parts) - 1, min(len(parts), EXCERPT_WINDOWS)).astype(int).tolist()
+    findings, excerpts, samples = list[Finding](), list[Excerpt](), []
+    accepted: tuple[str, ...] = ()
+
+    def few(log: RawLog, factor: float = 1.0) -> Excerpt:
+        return thin_excerpt(excerpt(robot, replace(log, time=factor * log.time)), FITTED_ROWS)
+
+    def together(rows: Iterable[Excerpt]) -> Excerpt:
+        return thin_excerpt(join_excerpts(list(rows)), FITTED_ROWS)
+
     for i, log in enumerate(parts):
-        accepted_kinds = log.accepted
-        if i not in chosen:
-            samples.append(digests(log))
-            continue
-        check_usable(robot, log)
-        one = examine(robot, log)
-        findings = {(f.kind, f.joints): f for f in one.findings} | findings
-        rows.append(one.rows)
-        samples.append(one.samples)
-    return Examination(source, tuple(findings.values()),
-                       thin_excerpt(join_excerpts(rows), FITTED_ROWS),
-                       merge_digests(samples), accepted_kinds)
+        accepted = log.accepted
+        samples.append(digests(log))
+        if i in chosen:
+            findings = findings or stamp_findings(log)
+            excerpts.append(few(log))
+    rows = together(excerpts)
+    if not _refused(findings):
+        findings += causes(robot, source, rows, lambda factor: together(
+            few(parts[i], factor) for i in chosen))
+    return Examination(source, tuple(findings), rows, merge_digests(samples), accepted)
 
 
 def plausible_recordings(

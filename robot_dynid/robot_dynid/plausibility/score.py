@@ -51,9 +51,9 @@ HYPOTHESES = (Hypothesis(0.05, 0.03, 0.0), Hypothesis(0.05, 0.03, 0.1),
 SMALL, SHORTEST_LINK, UNKNOWN_MASS, UNKNOWN_EFFORT = 0.02, 0.05, 5.0, 1e6
 #: deviation of an offset over the effort; shares of efforts and of travel below which is noise
 OFFSET_DEVIATION, LEAST_EFFORT, LEAST_TRAVEL_SHARE = 0.3, 0.04, 0.03
-#: shares of the mean speed of a motor at which friction bends: whatever the unit of positions,
-#: friction has the same shape
-RAMPS = 0.03, 0.3
+#: speeds [rad/s, m/s] at which friction may bend: so close, and of such a range, that motion twice
+#: or half as fast explains no friction better
+RAMPS = 0.005, 0.02, 0.08, 0.3, 1.2
 #: friction drives from this share of rms effort times rms speed, and by this many deviations
 DRIVING, DEVIATIONS = 0.03, 6.0
 #: the size of efforts is known to this factor, and the least size that counts; the size at one
@@ -168,16 +168,15 @@ class Explained:
             index[j, :len(one)] = one
         speed, rate = (np.pad(table @ turns.T, ((0, 0), (0, 1))) for table in (
             self.rows.velocity, self.rows.acceleration))
-        mean = np.maximum(np.linalg.norm(speed, axis=0) / max(len(speed), 1)**0.5, LEAST_DIVISOR)
         columns = np.concatenate([signal[:, index] for signal in (
-            *(np.tanh(speed / (ramp * mean)) for ramp in RAMPS), speed, rate)], axis=2
+            *(np.tanh(speed / ramp) for ramp in RAMPS), speed, rate)], axis=2
             ).transpose(1, 0, 2)
         scaled = columns / np.maximum(np.linalg.norm(columns, axis=1), LEAST_DIVISOR)[:, None]
         basis, values, right = np.linalg.svd(scaled, full_matrices=False)
         used = self.moves[:, None] & (values > COLLINEAR * values[:, :1])
         basis = basis * used[:, None]
         power = np.einsum('jrf,rj->jf', scaled, self.rows.velocity) / max(len(self.rows), 1)
-        power[:, 3 * index.shape[1]:] = 0.0
+        power[:, (len(RAMPS) + 1) * index.shape[1]:] = 0.0
         drive = basis @ ((right @ power[:, :, None])[:, :, 0] / np.where(used, values, 1.0)
                          )[:, :, None]
         return Friction(basis, drive[:, :, 0])
