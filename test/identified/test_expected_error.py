@@ -12,7 +12,10 @@ import numpy as np
 import pytest
 from nominal import nominal_model
 from numpy.typing import NDArray
+from strange_arms import load_arm
 from strange_gears import recording as strange_recording
+from strange_motions import TRAINING, Motion, judging
+from strange_plant import Plant
 
 from robot_dynid import identify, identify_payload, load_log, load_robot
 from robot_dynid.effects.links import AttachedBody
@@ -31,6 +34,8 @@ HELD = 0.9
 SHORTEST, CLEAR = 2.5, 0.05
 #: seconds and speeds of motions of the strange arm; the first two are fitted
 STRANGE_MOTIONS = ((5.0, 0.5), (8.0, 0.6), (6.0, 0.35), (5.0, 0.8))
+#: motions that other arms are identified from
+STRANGE_TRAINING = ('long', 'random', 'pick')
 #: a law that knows of no cause
 EVEN = ErrorLaw((0.04,) * 3, (0.0,) * 3, (0.0,) * 3, 0.1, 7.0)
 #: times its baseline that the error of a joint may be in poses never fitted
@@ -226,6 +231,30 @@ def test_intervals_hold_with_elastic_joints() -> None:
     assert soft >= 12 and np.mean(inside) >= HELD
 
 
+def planned(model: IdentifiedModel, plant: Plant, motion: Motion, seed: int) -> list[bool]:
+    """Return whether the RMSE (n,) on a motion is inside the interval for it as planned."""
+    trace = validate(model, [plant.record(motion, seed, 100.0).log]).traces[0]
+    found = np.sqrt(np.nanmean((trace.measured - trace.predicted)**2, axis=0))
+    time = np.linspace(0.0, motion.duration, 2000)
+    return [one.low < found[model.joints.index(one.joint)] < one.high
+            for one in expected_errors(model, time, *motion.states(time))]
+
+
+@pytest.mark.soak
+def test_intervals_hold_for_plans_of_other_arms() -> None:
+    """Friction is of no law of the package, and a program of moves is no motion of the fit."""
+    inside = list[bool]()
+    for name, kind, seed in product(('planar', 'stanford', 'ur10e'), STRANGE_TRAINING, (61, 62)):
+        arm = load_arm(name)
+        plant, generator = Plant(arm, seed), np.random.default_rng((seed, 0))
+        model = identify(arm.robot, [plant.record(TRAINING[kind](arm, generator), seed).log]).model
+        for number, motion in enumerate(judging(arm, seed)):
+            inside += planned(model, plant, motion, 10 * seed + number)
+    sys.stdout.write(f'other arms: {100.0 * np.mean(inside):.1f} % of {len(inside)} intervals '
+                     'hold\n')
+    assert np.mean(inside) >= HELD
+
+
 def windows(path: Path, log: RawLog, joint: int, middle: float) -> dict[bool, list[str]]:
     """Return the windows of a recording with a joint above and below the ``middle`` [rad]."""
     time, above = log.time - log.time[0], log.position[:, joint] > middle
@@ -272,7 +301,7 @@ def test_errors_with_a_load_of_a_model_without(shared_data: Path) -> None:
     logs = [load_log(path, robot) for folder in ('train', 'test')
             for path in sorted((data / folder).iterdir()) if motion not in path.name]
     model = identify(robot, logs).model
-    loaded = data / 'payload_2.805kg' / f'{motion}Load.csv.gz'
+    loaded, held_in_all = data / 'payload_2.805kg' / f'{motion}Load.csv.gz', list[bool]()
     for fit, test in (('[:26]', '[27:]'), ('[27:]', '[:26]')):
         payload = identify_payload(
             robot, [load_log(f'{loaded}{fit}', robot)], model=model).estimate
@@ -280,5 +309,6 @@ def test_errors_with_a_load_of_a_model_without(shared_data: Path) -> None:
         _, bare = held(model, load_log(f'{data}/train/{motion}.csv.gz{test}', robot))
         sys.stdout.write(f'loaded {test}: {payload.mass:.3f} kg, errors {error.round(1)} %, '
                          f'without load {bare.round(1)} %, {sum(inside)} of 6 intervals hold\n')
-        assert all(inside)
+        held_in_all += inside
         assert payload.mass == pytest.approx(WEIGHED, rel=0.02)
+    assert np.mean(held_in_all) >= HELD

@@ -211,10 +211,11 @@ CALLERS = {
 #: who cuts time into stretches instead: changes with time, and paths that are simulated in one go
 IN_TIME = {
     'effects/slow_changes_search.py', 'latent/latent.py', 'trajectory/trajectory_fit.py',
-    'estimation/payload.py',
+    'estimation/payload.py', 'identified/error_law.py',
 }
 
 
+@pytest.mark.always
 def test_motion_is_held_out_by_one_owner(root):
     """Folds, and scores on folds, come from here; what is cut in time is known."""
     holding, in_time = set(), set()

@@ -75,7 +75,7 @@ def differences(first: IdentifiedModel, second: IdentifiedModel) -> tuple[Differ
     second.require(first.robot)
     states = _shared(first, second)
     models = first, second
-    daily = [daily_changes(model, models) for model in models]
+    daily = [_daily_changes(model, models) for model in models]
     refused = {*first.not_identified, *second.not_identified}
     compared = []
     for j, joint in enumerate(first.joints):
@@ -109,7 +109,7 @@ class _Effect:
                        self.freedom)
 
 
-def daily_changes(
+def _daily_changes(
     model: IdentifiedModel, models: Sequence[IdentifiedModel]
 ) -> FloatArray:
     """Return independent changes (d, b) of parameters from day to day.

@@ -86,7 +86,7 @@ def _law(
     swift = near < 1.0 - LEAST_SWIFT
     if not swift.any():
         return float(squares.mean()), 0.0, 0.0
-    away = ((squares - slow_squares) / (1.0 - near))[swift]
+    away = (squares - slow_squares)[swift] / (1.0 - near[swift])
     columns = np.stack([np.ones_like(causes), causes], axis=1)
     tiny = np.finfo(float).tiny ** 0.25
     expected = np.maximum(away, LEAST_ERROR * np.median(away)) + tiny

@@ -17,7 +17,8 @@ from robot_dynid.blas import one_blas_thread
 from robot_dynid.errors import ModelError
 from robot_dynid.estimation.estimate import interval_factor
 from robot_dynid.estimation.experiment import swift
-from robot_dynid.identified.comparison import daily_changes
+from robot_dynid.estimation.uncertainty.between_recordings import friction_scales
+from robot_dynid.identified.comparison import USUAL_SPREAD
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.states import effort_by_parameters, holding_torque
 from robot_dynid.types import FloatArray, Samples
@@ -61,8 +62,13 @@ def expected_errors(
     near = swift(model.robot.rigid, Samples(
         model.joints, time, q, qd, qdd, cutoff=model.preprocessing.cutoff)) < 0.5
     held = near & (np.abs(qd) <= HELD_SPEED * np.abs(qd).max(axis=0))
-    by_values = effort_by_parameters(model, q, qd, qdd) @ np.vstack(
-        [model.covariance_factor, daily_changes(model, [model])]).T
+    changes = [model.covariance_factor]
+    scales = friction_scales(model.torque_model, model.values)
+    if scales is not None:
+        daily = [model.record.daily_spread(kind, scales.kinds.count(kind), USUAL_SPREAD.get(
+            kind, 0.0))[0] for kind in scales.kinds]
+        changes.append((scales.directions * daily).T)
+    by_values = effort_by_parameters(model, q, qd, qdd) @ np.vstack(changes).T
     variance = np.mean(np.sum(by_values ** 2, axis=2), axis=0)
     least = law.rest + law.share * np.mean(inertia**2, axis=0) + law.slow * near.mean(axis=0)
     # any value up to the largest is as probable

@@ -11,9 +11,9 @@ from robot_dynid.report import trust
 from robot_dynid.robot.units import effort_unit
 
 EXPECTED = (
-    'From the errors of the training recordings, which grow with acceleration, the uncertainty of '
-    'the parameters and the spread of friction between recordings. In 95 % of motions the RMSE is '
-    'in the interval.')
+    'From the errors of the training recordings, which grow with acceleration and in slow motion, '
+    'the uncertainty of the parameters and the change of friction from day to day. In 95 % of '
+    'motions the RMSE is in the interval.')
 
 
 def expected_report(
