@@ -95,7 +95,7 @@ def test_motions_are_designed_as_if_rigid(files, capsys) -> None:
 def test_errors_are_expected_of_joints_and_not_of_motors() -> None:
     model = result().model
     states = random_states(model.robot, 20, np.random.default_rng(0))
-    expected = expected_errors(model, *(getattr(states, name)[:, :3] for name in (
+    expected = expected_errors(model, np.arange(20.0), *(getattr(states, name)[:, :3] for name in (
         'position', 'velocity', 'acceleration')))
     assert [one.joint for one in expected] == [*model.joints]
 
