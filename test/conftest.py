@@ -25,9 +25,8 @@ from robot_dynid.estimation.irls import NORMS  # noqa: E402
 from robot_dynid.friction import ADDITIONS, LAWS  # noqa: E402
 from robot_dynid_evaluation.ros_domain import claim_domain  # noqa: E402
 
-#: the examples tests try, the tests that may be skipped
-pytest_plugins = ('hypothesis_profile', 'allowed_skips', 'absent_oracles', 'arm_recordings',
-                  'busy_machine', 'tiers')
+#: the tests that may be skipped, the folder of the pages, the examples tests try
+pytest_plugins = ('allowed_skips', 'arm_recordings', 'busy_machine', 'tiers')
 ROOT = Path(__file__).resolve().parents[1]
 # What commands say must not depend on how busy the machine is.
 terminal.DELAY = 3600.0
@@ -136,7 +135,7 @@ def pytest_collection_modifyitems(items: list[Any]) -> None:
 def node(ros_domain: int) -> Iterator[Any]:
     """Return a bare node of rclpy in a context of its own."""
     import rclpy
-    from in_process import destroy
+    from nodes import destroy
 
     context = rclpy.Context()
     rclpy.init(context=context)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from syntax_trees import FOLDERS, PACKAGE, ROOT, SOURCES, below, nodes_of
+from sources import FOLDERS, PACKAGE, ROOT, SOURCES, below, nodes_of
 
 # From the bottom up: a room may import itself and the rows before it.
 ROOMS = (

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from syntax_trees import PACKAGE, ROOT, SOURCES, below, nodes_of, tree_of
+from sources import PACKAGE, ROOT, SOURCES, below, nodes_of, tree_of
 
 #: kernels are private; their arrays are described where they are called
 DOCUMENTED = [path for path in SOURCES

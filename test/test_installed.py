@@ -12,7 +12,7 @@ from pathlib import Path
 from sysconfig import get_platform
 
 import pytest
-from own_robots import own_robots
+from robot_descriptions import own_robots
 
 from robot_dynid.cli.main import main
 from robot_dynid.robot import locate

@@ -12,7 +12,7 @@ from typing import Any, get_type_hints
 
 import numpy as np
 import pytest
-from number_ranges import ranges_of
+from sources import ranges_of
 
 import robot_dynid
 from robot_dynid.errors import MissingDependency, RobotError, UsageError

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from distribution import PACKAGE, ROOT, ROS_PACKAGE, declared, imported_packages, passed_to_setup
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from sources import PACKAGE, ROOT, ROS_PACKAGE, declared, imported_packages, passed_to_setup
 
 try:
     import tomllib

@@ -12,8 +12,8 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
-from distribution import PACKAGE, ROOT, ROS_PACKAGE, declared, imported_packages, passed_to_setup
 from packaging.utils import canonicalize_name
+from sources import PACKAGE, ROOT, ROS_PACKAGE, declared, imported_packages, passed_to_setup
 
 #: folders of what `make setup` installs, and of the tests
 INSTALLED = (PACKAGE, ROOT / 'robot_dynid_evaluation')

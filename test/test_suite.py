@@ -8,12 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-import absent_oracles
+import allowed_skips
 import pytest
 from allowed_skips import ALLOWED, allowed
 from hypothesis import settings
-from hypothesis_profile import FEWEST
-from tiers import FAST, RULES, slow_tests
+from tiers import FAST, FEWEST, RULES, slow_tests
 
 pytest_plugins = ('pytester',)
 TESTS = Path(__file__).parent
@@ -44,14 +43,14 @@ def test_absent_oracles_skip_their_tests_and_are_named(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...],
     outcomes: dict[str, int],
 ) -> None:
-    monkeypatch.setattr(absent_oracles, 'OPTIONAL', ['no_such_oracle'])
+    monkeypatch.setattr(allowed_skips, 'OPTIONAL', ['no_such_oracle'])
     monkeypatch.setattr(sys, 'meta_path', [  # this run may be one of `make versions`
-        one for one in sys.meta_path if not isinstance(one, absent_oracles.SkipWhereAbsent)])
+        one for one in sys.meta_path if not isinstance(one, allowed_skips.SkipWhereAbsent)])
     pytester.makepyfile(
         test_one='def test(): pass\ndef test_inside(): import no_such_oracle',
         test_two='import no_such_oracle.part\ndef test(): pass')
     done = pytester.runpytest_inprocess(
-        '-p', 'absent_oracles', '-p', 'no:cacheprovider', '--continue-on-collection-errors', '-rs',
+        '-p', 'allowed_skips', '-p', 'no:cacheprovider', '--continue-on-collection-errors', '-rs',
         *words)
     done.assert_outcomes(**outcomes)
     told = 'optional oracle is not installed: no_such_oracle' in done.stdout.str()
@@ -69,7 +68,7 @@ def test_examples_are_always_the_same_and_enough() -> None:
     assert not settings.get_profile('soak').derandomize
     for path in sorted(TESTS.rglob('*.py')):
         text = path.read_text()
-        if path.name == 'hypothesis_profile.py' or ' settings\n' not in text:
+        if ' settings\n' not in text:
             continue
         for call in ast.walk(ast.parse(text)):
             if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) \

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
+from bags import ARRAY, DEFINITIONS, LBR, joint_states, made, stamps, store_of, write
 from exported_models import model_of
-from message_bags import ARRAY, DEFINITIONS, LBR, joint_states, made, stamps, store_of, write
 
 from robot_dynid import load_log, load_robot
 from robot_dynid.cli.main import main

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from colliding_robots import colliding_robot, random_motion
+from random_robots import colliding_robot, random_motion
 from tolerances import GJK
 
 from robot_dynid.collision.clearance import RESOLUTION, prove, travel

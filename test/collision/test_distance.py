@@ -5,9 +5,9 @@ from __future__ import annotations
 import mujoco
 import numpy as np
 import pytest
-from colliding_robots import random_geometry
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_robots import random_geometry
 from tolerances import GJK, PEER_DISTANCE, SAME_FORMULA
 
 from robot_dynid.collision.distance import BroadPhase, NarrowPhase, shape_poses

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from described_arm import INERTIAL, joint, link, robot
+from robot_descriptions import INERTIAL, joint, link, robot
 
 from robot_dynid.collision.scene import build_scene
 from robot_dynid.errors import RobotError, UsageError

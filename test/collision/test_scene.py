@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from colliding_robots import colliding_robot
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from hypothesis_profile import COSTLY
-from own_robots import own_robots
+from random_robots import colliding_robot
+from robot_descriptions import own_robots
+from tiers import COSTLY
 from tolerances import DISTANCE_GRADIENT, GJK
 
 from robot_dynid.collision.distance import NarrowPhase

@@ -11,7 +11,7 @@ import numpy as np
 import pinocchio
 import pytest
 from elastic_arms import D, K, elastic_arm
-from elastic_models import dynamics_of, energy, gears_of
+from geared_robots import dynamics_of, energy, gears_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_robots import Peer, random_urdf

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from elastic_models import dynamics_of, energy, friction_of, gears_of, integrator_of
+from geared_robots import dynamics_of, energy, friction_of, gears_of, integrator_of
 from scipy.integrate import solve_ivp
 from tolerances import ELASTIC_MOTION, ELASTIC_TWIST, ENERGY_DRIFT, LATE_ORDER, PLANT_MOTION
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 import pytest
-from described_arm import AXIS, INERTIAL, LIMIT, link, robot
 from random_robots import Peer, random_urdf
+from robot_descriptions import AXIS, INERTIAL, LIMIT, link, robot
 
 from robot_dynid.collision.scene import build_scene
 from robot_dynid.dynamics import rigid_body

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import slow_dynamics
-from own_robots import own_robots
+from robot_descriptions import own_robots
 from tolerances import DIFFERENCE, LARGE_ANGLE, SAME_FORMULA
 
 from robot_dynid import load_robot

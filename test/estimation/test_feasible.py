@@ -10,8 +10,8 @@ from chains import random_chain
 from feasible_recordings import assert_real, model_of, motion, moved, recorded, truth_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from hypothesis_profile import COSTLY
 from random_robots import random_urdf
+from tiers import COSTLY
 from tolerances import POLISHED, RECOVERED, SAME_OPTIMUM, SAME_ROBOT, SOLVER
 
 from robot_dynid.errors import UsageError

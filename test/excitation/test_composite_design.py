@@ -3,8 +3,7 @@ limits."""
 
 import numpy as np
 import pytest
-from fences import Post
-from limit_boxes import box
+from motion_constraints import Post, box
 
 from robot_dynid.errors import DynIdError, UsageError
 from robot_dynid.excitation.design import DesignCriteria, design, design_within

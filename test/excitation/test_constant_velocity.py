@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
-from fences import Post
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from limit_boxes import box, random_boxes
+from motion_constraints import Post, box, random_boxes
 from single_joint_recordings import torque_model, truth_of
 
 from robot_dynid.errors import DynIdError, UsageError

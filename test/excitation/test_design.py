@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from hypothesis_profile import COSTLY
 from random_robots import random_urdf
+from tiers import COSTLY
 
 from robot_dynid.collision.clearance import Clearance
 from robot_dynid.errors import Cancelled, DynIdError, UsageError

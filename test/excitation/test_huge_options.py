@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 
 import numpy as np
 import pytest
-from number_ranges import ranges_of
+from sources import ranges_of
 
 from robot_dynid.dynamics.rigid_body import inverse_dynamics
 from robot_dynid.errors import UsageError

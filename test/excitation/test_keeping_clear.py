@@ -6,8 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pinocchio as pin
 import pytest
-from colliding_robots import colliding_urdf
-from random_robots import Peer
+from random_robots import Peer, colliding_urdf
 
 from robot_dynid.collision.scene import build_scene
 from robot_dynid.errors import DynIdError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from fences import Post
+from motion_constraints import Post
 from single_joint_recordings import torque_model
 
 from robot_dynid.errors import DynIdError, RobotError, UsageError

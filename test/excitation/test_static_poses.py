@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from fences import Post
+from motion_constraints import Post
 
 from robot_dynid.dynamics.rigid_body import gravity_effort
 from robot_dynid.errors import DynIdError, UsageError

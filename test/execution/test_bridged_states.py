@@ -5,8 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from controlled_cell import Cell
-from execution_bench import LIMITS, RULES, box, excitation
+from execution_bench import LIMITS, RULES, Cell, box, excitation
 
 from robot_dynid.execution.guards import Code
 from robot_dynid.execution.sampled import sampled

@@ -5,8 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from controlled_cell import Cell
-from execution_bench import JOINTS, LIMITS, RULES, excitation
+from execution_bench import JOINTS, LIMITS, RULES, Cell, excitation
 
 from robot_dynid.execution.guards import Code, JointStates, Outcome
 from robot_dynid.execution.pace import Entry

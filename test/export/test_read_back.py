@@ -16,7 +16,7 @@ import pytest
 from exported import ARM
 from exported_models import model_of
 from fuzzing import fault_of
-from public_urdfs import public_urdfs
+from robot_descriptions import public_urdfs
 from tolerances import MUJOCO_ACCELERATION
 
 from robot_dynid.cli.main import main

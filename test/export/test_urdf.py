@@ -22,8 +22,8 @@ from exported import (
 )
 from feasible_models import feasible_model, random_links
 from nominal import nominal_model
-from own_robots import own_robots
 from random_robots import random_urdf
+from robot_descriptions import own_robots
 from tolerances import READ_BY_OTHERS
 
 from robot_dynid.errors import ModelError, RobotError

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from everyday_arm import cut, errors, taken
 from scipy.signal import lfilter
-from sessions import cut, errors, taken
 
 from robot_dynid import identify, load_log, load_robot
 from robot_dynid.errors import DataError

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from everyday_arm import EverydayArm, known_model
+from everyday_arm import EverydayArm, cut, errors, known_model, taken
 from feasible_models import feasible_model, random_links
-from sessions import cut, errors, taken
 from synthetic_recordings import recording
 
 from robot_dynid import identify, load_log, load_robot

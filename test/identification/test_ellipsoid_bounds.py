@@ -10,7 +10,7 @@ import pytest
 from feasible_recordings import assert_real, recorded
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from own_robots import own_robots
+from robot_descriptions import own_robots
 from tolerances import SAME_FORMULA, SOLVER
 
 from robot_dynid.errors import UsageError

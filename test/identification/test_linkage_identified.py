@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from described_arm import AXIS, robot
+from robot_descriptions import AXIS, robot
 
 from robot_dynid import IdentifiedModel, load_robot
 from robot_dynid.cli.main import main

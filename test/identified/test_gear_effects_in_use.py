@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from elastic_models import energy
 from elastic_truth import ARM, LOOP, true_model, with_effects
+from geared_robots import energy
 from sine_motion import Sines
 from tolerances import ENERGY_DRIFT, PLANT_MOTION
 

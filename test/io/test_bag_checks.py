@@ -9,8 +9,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bags import START, raw, states, storage_file, write_topics
-from mcap_files import MAGIC, Style, mcap_file, message, record
+from bags import (
+    MAGIC,
+    START,
+    Style,
+    mcap_file,
+    mcap_message,
+    mcap_record,
+    raw,
+    states,
+    storage_file,
+    write_topics,
+)
 from rosbags.rosbag2.storage_mcap import McapReader
 
 from robot_dynid.errors import DataError
@@ -142,11 +152,11 @@ PLAIN = mcap_file(MESSAGES, Style('', 20, checksums=False))
 def test_without_checksums_contradictions_are_told(
     tmp_path: Path, at: str, value: int, words: str
 ) -> None:
-    first = PLAIN.index(message(*MESSAGES[0]))
+    first = PLAIN.index(mcap_message(*MESSAGES[0]))
     places = {'kind of a chunk': PLAIN.index(b'\x06', 9 + 8 + 12),
               'receive time': first + 15, 'later receive time': first + 15 + len(
-                  message(*MESSAGES[0])) * 3,
-              'messages in all': PLAIN.index(record(11, b'')[:1] + struct.pack('<Q', 56)) + 9,
+                  mcap_message(*MESSAGES[0])) * 3,
+              'messages in all': PLAIN.index(mcap_record(11, b'')[:1] + struct.pack('<Q', 56)) + 9,
               'topic': PLAIN.index(b'/joint_states') + 3, 'last byte': len(PLAIN) - 1}
     data = bytearray(PLAIN)
     data[places[at]] = value

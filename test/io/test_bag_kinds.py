@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mcap.writer import Writer as McapWriter
-from message_bags import (
+from bags import (
     ARRAY,
     CONTROLLER,
     CONTROLLERS,
@@ -28,6 +27,7 @@ from message_bags import (
     store_of,
     write,
 )
+from mcap.writer import Writer as McapWriter
 
 from robot_dynid.errors import DataError, UsageError
 from robot_dynid.io.bag import Topics, read_bag

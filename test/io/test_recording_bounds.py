@@ -19,9 +19,22 @@ from types import SimpleNamespace
 import lz4.frame
 import numpy as np
 import pytest
-from bags import START, raw, states, storage_file, write_topics
+from bags import (
+    MAGIC,
+    START,
+    Style,
+    announced,
+    chunk_of,
+    mcap_file,
+    mcap_message,
+    mcap_record,
+    mcap_text,
+    raw,
+    states,
+    storage_file,
+    write_topics,
+)
 from fuzzing import may_refuse
-from mcap_files import MAGIC, Style, announced, chunk_of, mcap_file, message, record, text
 from rosbags.rosbag2 import CompressionMode
 from rosbags.rosbag2.storage_mcap import zstd
 
@@ -58,13 +71,13 @@ def zeros(pack: Callable[[bytes], bytes], size: int) -> bytes:
 
 def chunk(packed: bytes, claimed: int, compression: str) -> bytes:
     """Return a chunk that claims to unpack to so many bytes."""
-    return record(6, struct.pack('<QQQII', 0, 0, claimed, 0, len(compression))
+    return mcap_record(6, struct.pack('<QQQII', 0, 0, claimed, 0, len(compression))
                   + compression.encode() + struct.pack('<Q', len(packed)) + packed)
 
 
 def as_mcap(folder: Path, *records: bytes) -> Path:
     path = folder / 'log.mcap'
-    path.write_bytes(MAGIC + record(1, text('ros2') + text('')) + b''.join(records))
+    path.write_bytes(MAGIC + mcap_record(1, mcap_text('ros2') + mcap_text('')) + b''.join(records))
     return path
 
 
@@ -83,7 +96,7 @@ def test_chunks_that_unpack_to_gigabytes(tmp_path: Path, compression: str) -> No
 
 @pytest.mark.parametrize('claimed', [10, (1 << 25) - 1, (1 << 27) + 1, 1 << 40, (1 << 64) - 1])
 def test_chunks_that_claim_another_size(tmp_path: Path, claimed: int) -> None:
-    good = chunk_of(announced() + b''.join(message(*one) for one in MESSAGES),
+    good = chunk_of(announced() + b''.join(mcap_message(*one) for one in MESSAGES),
                     (MESSAGES[0][0], MESSAGES[-1][0]))
     bomb = chunk(zeros(zstd.compress, 1 << 25), claimed, 'zstd')
     log = read_bag(as_mcap(tmp_path, bomb, good))
@@ -256,7 +269,7 @@ def test_topics_without_number(tmp_path: Path) -> None:
 def test_records_of_unknown_kinds_are_counted(tmp_path: Path) -> None:
     data = mcap_file(MESSAGES, Style('', 0))
     at = len(MAGIC) + 9 + struct.unpack_from('<Q', data, 9)[0]
-    (tmp_path / 'log.mcap').write_bytes(data[:at] + record(0x80, b'') * 1000 + data[at:])
+    (tmp_path / 'log.mcap').write_bytes(data[:at] + mcap_record(0x80, b'') * 1000 + data[at:])
     (found,) = (f for f in read_bag(tmp_path / 'log.mcap').findings if 'unknown' in f)
     assert '1000 records of unknown kinds' in found
 

@@ -11,8 +11,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bags import STORE, states, storage_file, write_topics
-from mcap_files import MAGIC, Style, announced, chunk_of, mcap_file, message, record, text
+from bags import (
+    MAGIC,
+    STORE,
+    Style,
+    announced,
+    chunk_of,
+    mcap_file,
+    mcap_message,
+    mcap_record,
+    mcap_text,
+    states,
+    storage_file,
+    write_topics,
+)
 from rosbags.interfaces import (
     Qos,
     QosDurability,
@@ -143,12 +155,12 @@ def test_files_of_other_recorders(tmp_path: Path, style: Style) -> None:
 def test_repair_bag_leaves_out_and_reports_damaged_chunks(tmp_path: Path) -> None:
     whole = bytearray(mcap_file(MESSAGES, Style(chunk=30)))
     whole[whole.index(MESSAGES[40][1])] ^= 1  # the checksum of the second chunk is wrong now
-    stranger = record(5, b'\7\0' + message(1, b'data')[11:])
-    attachment = record(9, bytes(16) + text('name') + text('kind') + bytes(12))
-    note = record(12, text('rosbag2') + bytes(4))
+    stranger = mcap_record(5, b'\7\0' + mcap_message(1, b'data')[11:])
+    attachment = mcap_record(9, bytes(16) + mcap_text('name') + mcap_text('kind') + bytes(12))
+    note = mcap_record(12, mcap_text('rosbag2') + bytes(4))
     folder = tmp_path / 'run'
     folder.mkdir()
-    end = whole.index(record(15, whole[-4:])[:9])
+    end = whole.index(mcap_record(15, whole[-4:])[:9])
     (folder / 'run_0.mcap').write_bytes(whole[:end] + stranger + attachment + note)
     found = repair_bag(folder)
     assert opened_by_all(folder) == [
@@ -372,17 +384,18 @@ def test_metadata_that_names_other_numbers_is_written_anew(tmp_path: Path) -> No
 
 
 def test_a_chunk_inside_a_chunk_is_no_message(tmp_path: Path) -> None:
-    inner = chunk_of(message(1, b'x'), (1, 1))
+    inner = chunk_of(mcap_message(1, b'x'), (1, 1))
     file = tmp_path / 'x.mcap'
-    file.write_bytes(MAGIC + record(1, text('ros2') + text('t')) + chunk_of(inner, (1, 1)))
+    head = MAGIC + mcap_record(1, mcap_text('ros2') + mcap_text('t'))
+    file.write_bytes(head + chunk_of(inner, (1, 1)))
     assert repair_bag(file).messages == {}
 
 
 def test_messages_without_a_possible_stamp_are_counted_as_lost(tmp_path: Path) -> None:
-    late = message(1 << 63, b'late')
+    late = mcap_message(1 << 63, b'late')
     file = tmp_path / 'x.mcap'
-    file.write_bytes(MAGIC + record(1, text('ros2') + text('t')) + chunk_of(
-        announced() + message(1, b'x') + late, (1, 1 << 63)))
+    file.write_bytes(MAGIC + mcap_record(1, mcap_text('ros2') + mcap_text('t')) + chunk_of(
+        announced() + mcap_message(1, b'x') + late, (1, 1 << 63)))
     found = repair_bag(file)
     assert found.messages == {'/joint_states': 1} and found.lost_bytes == len(late)
     assert 'received beyond the end of time' in found.findings[0]

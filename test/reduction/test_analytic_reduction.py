@@ -12,9 +12,8 @@ import pytest
 from tolerances import COEFFICIENT, SAME_SPACE
 
 pytest.importorskip('pinocchio')
-from chains import chain, dimensionless, pinocchio_regressor, random_chain
+from chains import chain, dimensionless, pinocchio_regressor, random_chain, stanford_arm
 from random_robots import random_urdf
-from stanford import stanford_arm
 
 from robot_dynid.effects import JointFriction, RigidLinks, RotorInertia, axes_of
 from robot_dynid.errors import UsageError

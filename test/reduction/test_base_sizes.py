@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip('pinocchio')
-from stanford import stanford_arm
+from chains import stanford_arm
 
 from robot_dynid.effects import RigidLinks
 from robot_dynid.reduction import METHODS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from stanford import stanford_arm
+from chains import stanford_arm
 from tolerances import PRINTED, SAME_FORMULA
 
 pytest.importorskip('pinocchio')

@@ -4,8 +4,8 @@ kinematics has it."""
 from __future__ import annotations
 
 import numpy as np
-from drawn import unpacked
 from nominal import nominal_model
+from report_pages import unpacked
 
 from robot_dynid.dynamics.rigid_body import link_poses
 from robot_dynid.report.joints import VIEW, arm

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from browser import NO_BROWSER, Page, PageError, browser, browser_path
+from report_pages import NO_BROWSER, Page, PageError, browser, browser_path
 from synthetic_recordings import recording
 
 from robot_dynid import figures

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from drawn import unpacked
+from report_pages import unpacked
 from synthetic_recordings import recording
 
 from robot_dynid.document import (

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from drawn import unpacked
 from nominal import nominal_model
+from report_pages import unpacked
 
 from robot_dynid.cli.validate import joint_scores
 from robot_dynid.document import Section, number

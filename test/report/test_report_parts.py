@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from drawn import unpacked
 from nominal import nominal_model
+from report_pages import unpacked
 
 from robot_dynid.effects.ripple import RippleTorque
 from robot_dynid.effects.ripple_search import Wave

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from own_robots import own_robots
+from robot_descriptions import own_robots
 
 from robot_dynid import load_robot
 from robot_dynid.errors import DynIdError, RobotError, UsageError

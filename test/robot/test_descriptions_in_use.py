@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from described_arm import AXIS, INERTIAL, LIMIT, joint, link, robot
+from robot_descriptions import AXIS, INERTIAL, LIMIT, joint, link, robot
 
 from robot_dynid.cli.main import main
 from robot_dynid.errors import RobotError

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from public_urdfs import public_urdfs
 from random_robots import random_urdf
+from robot_descriptions import public_urdfs
 
 from robot_dynid.errors import RobotError, UsageError
 from robot_dynid.robot.implausible import implausible_inertials

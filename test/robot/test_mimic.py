@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from described_arm import AXIS, FINGER, LIMIT, joint, link, robot
+from robot_descriptions import AXIS, FINGER, LIMIT, joint, link, robot
 
 from robot_dynid.errors import RobotError
 from robot_dynid.robot.tree import Selection

@@ -11,7 +11,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from own_robots import own_robots
+from robot_descriptions import own_robots
 from scipy.linalg import expm
 from slow_dynamics import inverse_dynamics as slow_dynamics
 from slow_dynamics import poses

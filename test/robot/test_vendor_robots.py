@@ -12,7 +12,7 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 import yaml
-from own_robots import own_robots
+from robot_descriptions import own_robots
 
 from robot_dynid.errors import MissingDependency, RobotError
 from robot_dynid.robot import locate

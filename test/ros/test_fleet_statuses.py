@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip('rclpy')
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
-from in_process import Spinner
+from nodes import Spinner
 
 from robot_dynid_extras.fleet.report import ArmStatus
 from robot_dynid_extras.fleet.statuses import PATIENCE, publish

@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip('rclpy')
 pytest.importorskip('robot_dynid_interfaces')
 
-from in_process import made
+from nodes import made
 
 from robot_dynid.ros.excitation.node import ExcitationNode
 from robot_dynid.ros.identifier.node import Identifier
@@ -47,7 +47,7 @@ def test_topics_services_and_actions_are_those_of_the_graph(node: str) -> None:
 @pytest.mark.parametrize('node', NODES)
 def test_parameters_are_those_that_the_node_declares(node: str) -> None:
     import rclpy
-    from in_process import destroy
+    from nodes import destroy
 
     with made(NODES[node], robot='planar_3r') as used:
         bare = rclpy.create_node('bare')

@@ -26,9 +26,9 @@ pytest.importorskip('robot_dynid_interfaces')
 
 from identifier_stage import Client
 from monitored import model_of
+from nodes import NodeProcess, ended
 from random_robots import random_inertial, random_joint
 from rclpy.qos import qos_profile_sensor_data
-from ros_process import NodeProcess, ended
 from sensor_msgs.msg import JointState
 
 from robot_dynid.errors import DataError

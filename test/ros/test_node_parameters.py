@@ -19,7 +19,7 @@ pytest.importorskip('robot_dynid_interfaces')
 
 import rclpy
 import yaml
-from in_process import destroy, made
+from nodes import destroy, made
 
 from robot_dynid.errors import UsageError
 from robot_dynid.execution.guards import STOP_OF

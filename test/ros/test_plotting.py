@@ -18,7 +18,7 @@ pytest.importorskip('robot_dynid_interfaces')
 import rclpy
 from control_msgs.msg import JointTrajectoryControllerState
 from diagnostic_msgs.msg import DiagnosticArray
-from in_process import Spinner, destroy, made
+from nodes import Spinner, destroy, made
 from rcl_interfaces.msg import ParameterType
 from sensor_msgs.msg import JointState
 

@@ -18,7 +18,7 @@ from feasible_models import feasible_model
 pytest.importorskip('rclpy')
 pytest.importorskip('robot_dynid_interfaces')
 
-from in_process import made
+from nodes import made
 
 from robot_dynid.dynamics.wrist import WristSensor
 from robot_dynid.robot.inertia import parameters_from_com

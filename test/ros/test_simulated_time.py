@@ -13,7 +13,7 @@ pytest.importorskip('rclpy')
 pytest.importorskip('robot_dynid_interfaces')
 
 import rclpy
-from in_process import Spinner, destroy, made
+from nodes import Spinner, destroy, made
 from rclpy.parameter import Parameter
 
 from robot_dynid.errors import UsageError

@@ -10,7 +10,7 @@ import mujoco
 import numpy as np
 import pinocchio
 import pytest
-from own_robots import own_robots
+from robot_descriptions import own_robots
 from sine_motion import Sines
 
 from robot_dynid import load_robot

@@ -1,16 +1,18 @@
-"""Everyday motion of a simulated arm: hours of it at the cost of a few seconds.
+"""Everyday motion of a simulated arm, hours of it in seconds, and sessions of recordings.
 
 A pool of stretches has its regressors computed once; every draw has new noise, which is coloured.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from monitored import model_of
+from numpy.typing import NDArray
 from scipy.signal import lfilter
 
 from robot_dynid.estimation.experiment import Regression
@@ -18,8 +20,10 @@ from robot_dynid.estimation.information import Accumulator
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.record import FitRecord
 from robot_dynid.robot.robot_file import load_robot
-from robot_dynid.types import FloatArray, Samples, frozen
-from robot_dynid_extras.health.everyday_motion import EverydayMotion
+from robot_dynid.types import FloatArray, RawLog, Samples, frozen
+from robot_dynid.validation.validate import validate
+from robot_dynid_extras.health.calibration import FrictionSession
+from robot_dynid_extras.health.everyday_motion import EverydayMotion, everyday_motion
 
 STEP, SECONDS = 0.02, 5.0
 #: correlation time [s] of the noise
@@ -112,3 +116,24 @@ class EverydayArm:
             mass, *(mass * c), inertia[0, 0], inertia[0, 1], inertia[1, 1], inertia[0, 2],
             inertia[1, 2], inertia[2, 2]]
         return replace(self, truth=self.truth + self.model.reduction.base(added))
+
+
+def errors(model: IdentifiedModel, log: RawLog) -> FloatArray:
+    """Return the RMSE (n,) [N m] of a model on a recording."""
+    return np.array([one.rmse for one in validate(model, [log]).model['all'].values()])
+
+
+def cut(log: RawLog, rows: NDArray[np.bool_]) -> RawLog:
+    """Return some rows of a recording."""
+    assert log.velocity is not None and log.effort is not None
+    return replace(log, time=log.time[rows], position=log.position[rows],
+                   velocity=log.velocity[rows], effort=log.effort[rows])
+
+
+def taken(model: IdentifiedModel, logs: Sequence[RawLog]) -> FrictionSession:
+    """Return what recordings show of the friction of a model."""
+    friction = FrictionSession(model)
+    for log in logs:
+        if (motion := everyday_motion(model, log)) is not None:
+            friction.take(motion)
+    return friction

@@ -1,19 +1,36 @@
-"""Random requests and goals of the nodes, for the fuzzer: numbers, sizes, names, paths, texts.
+"""Random requests, goals and messages for the fuzzers of nodes, and what every answer must be.
 
-Each is made from its seed and its number alone, so that any can be made again.
+Requests and goals are numbers, sizes, names, paths and texts, each made from its seed and its
+number alone, so that any can be made again; joint states are raw bytes, as a broken driver, or
+somebody who means harm, sends them. Checked are the answers of a node, its parameters, its log and
+the files beside it. ROBOT_DYNID_FUZZ='SEED COUNT' chooses the inputs of a long run, and of a failure
+again.
 """
 
 from __future__ import annotations
 
+import array
 import os
-from collections.abc import Sequence
+import re
+import struct
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from malformed import alias_bomb, merge_bomb, nested
-from rcl_interfaces.msg import ParameterValue
+from rcl_interfaces.msg import Parameter, ParameterValue
+from rcl_interfaces.srv import (
+    DescribeParameters,
+    GetParameters,
+    ListParameters,
+    SetParameters,
+    SetParametersAtomically,
+)
+from rclpy.serialization import serialize_message
+from sensor_msgs.msg import JointState
 from text_inputs import NAMES, NASTY, gently, structured
 
 from robot_dynid.identified.model import IdentifiedModel
@@ -318,3 +335,180 @@ EXTRA = (
     'environment: []', 'validation: maybe', 'validation: true', 'scale: 1e-9', 'scale: 5',
     'seed: -1', 'seed: 1e400', 'duration: 1e-9', 'duration: 1e308', 'harmonics: 1000000000',
     'procedure: adaptive', '? [a] : b', 'x: &a [*a]', 'objective: [a]', 'purpose: "a\\nb"')
+
+
+FAULTS = 9
+
+
+def joint_state(names: list[str], number: float, *lengths: int) -> bytes:
+    """Return a serialized joint state; ``lengths`` of position, velocity, effort, as the names.
+
+    Its stamp is ``number`` in ms.
+    """
+    message = JointState(name=names)
+    message.header.stamp.sec, rest = divmod(int(number), 1000)
+    message.header.stamp.nanosec = rest * 1_000_000
+    for name, length in zip(('position', 'velocity', 'effort'),
+                            lengths or 3 * (len(names),), strict=True):
+        setattr(message, name, array.array('d', [number] * length))
+    return bytes(serialize_message(message))
+
+
+def number_of(data: bytes) -> int:
+    """Return the number of a serialized joint state; 0 for those of others."""
+    seconds, rest = struct.unpack_from('<iI', data, 4) if len(data) >= 12 else (0, 0)
+    return 1000 * seconds + rest // 1_000_000 if 0 <= seconds < 100_000 else 0
+
+
+def malformed(rng: np.random.Generator, names: list[str]) -> bytes:
+    """Return a joint state that is wrong in one of FAULTS ways."""
+    good = bytearray(joint_state(names, float(rng.integers(1, 10**6))))
+    kind = rng.integers(FAULTS)
+    if kind == 0:  # cut off, or nothing but the encapsulation
+        return bytes(good[:rng.integers(4, len(good))])
+    if kind == 1:  # arrays that do not match the names
+        return joint_state(names, 1.0, *rng.integers(0, 2 * len(names) + 2, 3).tolist())
+    if kind == 2:  # numbers that are none
+        struct.pack_into('<d', good, len(good) - 8 * int(rng.integers(1, 3 * len(names))),
+                         rng.choice([np.nan, np.inf, -np.inf, 1e308]))
+        return bytes(good)
+    if kind == 3:  # another, or no, encapsulation
+        good[:4] = rng.integers(0, 256, 4, dtype=np.uint8).tobytes()
+        return bytes(good)
+    if kind == 4:  # bytes of names that are no text
+        place = good.index(names[0].encode())
+        good[place:place + 3] = rng.integers(128, 256, 3, dtype=np.uint8).tobytes()
+        return bytes(good)
+    if kind == 5:  # names that are empty, blank or twice there
+        return joint_state([str(rng.choice(['', ' ', names[0]])) for _ in names], 1.0)
+    if kind == 6:  # lengths beyond all memory
+        place = 12 + 4 * int(rng.integers(0, 6))
+        struct.pack_into('<I', good, place, int(rng.choice([2**32 - 1, 2**31, 10**6])))
+        return bytes(good)
+    if kind == 7:  # nothing
+        return joint_state([], 1.0)
+    for place in rng.integers(4, len(good), 3):  # any bytes changed
+        good[place] = rng.integers(256)
+    return bytes(good)
+
+
+def many(count: int, names: list[str], seed: int = 0) -> Iterator[bytes]:
+    """Yield malformed joint states, among them two of many names."""
+    rng = np.random.default_rng(seed)
+    for k in range(count):
+        if k in (count // 3, count // 2):
+            yield joint_state([str(i) for i in range(100_000)], 1.0, 0, 0, 0)
+        else:
+            yield malformed(rng, names)
+
+
+def nested(depth: int) -> str:
+    """Return a YAML text of so many lists inside each other."""
+    return '[' * depth + ']' * depth
+
+
+def merge_bomb(levels: int = 40) -> str:
+    """Return a small YAML text whose merge keys double at every level."""
+    lines = ['a0: &a0 {x: 1}']
+    lines += [f'a{k}: &a{k} {{<<: [*a{k - 1}, *a{k - 1}]}}' for k in range(1, levels)]
+    return '\n'.join(lines)
+
+
+def alias_bomb(levels: int = 40) -> str:
+    """Return a small YAML text whose aliases double at every level."""
+    lines = ['a0: &a0 [1, 1]']
+    lines += [f'a{k}: &a{k} [*a{k - 1}, *a{k - 1}]' for k in range(1, levels)]
+    return '\n'.join(lines)
+
+
+SEED, COUNT = map(int, os.environ.get('ROBOT_DYNID_FUZZ', '1 300').split())
+#: what a node writes only where something is wrong with itself
+FAULT = re.compile(r'Traceback|nexpected|Exception|Warning:|Segmentation')
+LONGEST_MESSAGE = 4100
+#: s after which `ros2 launch` sends SIGTERM, unless its file says otherwise
+ESCALATION = 5.0
+
+
+@contextmanager
+def named(seed: int, number: int, what: object) -> Iterator[None]:
+    """Say beside a failure which input it is of, and how to see it again."""
+    try:
+        yield
+    except AssertionError as error:
+        raise AssertionError(f"input {number} of ROBOT_DYNID_FUZZ='{seed} {number + 1}', {what}: "
+                             f'{error}') from error
+
+
+def require_words(message: str) -> None:
+    """Require one line that says what is wrong, and is not about the program itself."""
+    assert 0 < len(message) <= LONGEST_MESSAGE and len(message.splitlines()) == 1, repr(message)
+    require_no_fault(message)
+
+
+def require_no_fault(text: str) -> None:
+    """Require that nothing in a text is about a fault of the program."""
+    found = FAULT.search(text)
+    assert found is None, text[max(0, found.start() - 300):][:1000]
+
+
+def snapshot(folder: Path) -> dict[str, bytes]:
+    """Return what is in the small regular files that no request may change, and beside them."""
+    return {str(path): path.read_bytes() for path in (*folder.iterdir(), *folder.parent.iterdir())
+            if path.is_file() and path.stat().st_size < 1 << 20 and path.name[:3] not in (
+                'sav', 'out', 'emp')}
+
+
+class Parameters:
+    """The parameters of a node called ``name``, which ``client`` sets; see `fuzz`."""
+
+    def __init__(self, client: Any, name: str) -> None:
+        self._client, self.counts = client, Counter[str]()
+        self._set, self._set_all, self._get, self._list, self._describe = (
+            client.node.create_client(kind, f'{name}/{service}') for kind, service in (
+                (SetParameters, 'set_parameters'),
+                (SetParametersAtomically, 'set_parameters_atomically'),
+                (GetParameters, 'get_parameters'), (ListParameters, 'list_parameters'),
+                (DescribeParameters, 'describe_parameters')))
+        client.wait(self._set.service_is_ready)
+        self.names = sorted(self._ask(self._list).result.names)
+        described = self._ask(self._describe, names=self.names).descriptors
+        self.live = {one.name for one in described if not one.read_only}
+        self.first = self.values()
+
+    def _ask(self, service: Any, **fields: Any) -> Any:
+        return self._client.answer(service.call_async(service.srv_type.Request(**fields)))
+
+    def values(self) -> dict[str, Any]:
+        """Return the values of all parameters."""
+        return dict(zip(self.names, self._ask(self._get, names=self.names).values, strict=True))
+
+    def fuzz(self, rng: np.random.Generator) -> None:
+        """Set some parameters to anything: what is refused, or not live, stays as it is."""
+        before = self.values()
+        chosen = [str(name) for name in rng.choice(
+            [*self.names, *3 * sorted(self.live)], int(rng.integers(1, 5)))]
+        asked = [Parameter(name=name, value=hostile_parameter(rng, before[name]))
+                 for name in chosen]
+        if rng.random() < 0.2:
+            asked.append(Parameter(name=str(rng.choice(NAMES)), value=before[chosen[0]]))
+        if rng.random() < 0.5:
+            answers = [self._ask(self._set_all, parameters=asked).result] * len(asked)
+        else:
+            answers = self._ask(self._set, parameters=asked).results
+        after = self.values()
+        taken = {one.name for one, answer in zip(asked, answers, strict=True) if answer.successful}
+        for answer in answers:
+            self.counts['set' if answer.successful else 'refused'] += 1
+            assert answer.successful or answer.reason, 'refused without a reason'
+            require_no_fault(answer.reason)
+        for name in self.names:
+            assert after[name] == before[name] or name in taken & self.live, (
+                f'{name} was {before[name]}, is {after[name]}')
+        assert self._ask(self._describe, names=[f'{chosen[0]}.'] * 3) is not None
+
+    def restore(self) -> None:
+        """Set the live parameters to their first values."""
+        results = self._ask(self._set_all, parameters=[
+            Parameter(name=name, value=self.first[name]) for name in sorted(self.live)]).result
+        assert results.successful, results.reason
+        assert self.values() == self.first

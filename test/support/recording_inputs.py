@@ -14,10 +14,26 @@ from pathlib import Path
 
 import lz4.frame
 import numpy as np
-from bags import START, raw, states, storage_file, write_topics
+from bags import (
+    DEFINITIONS,
+    DYNAMIC,
+    MAGIC,
+    START,
+    Style,
+    chunk_of,
+    header,
+    joint_states,
+    made,
+    mcap_file,
+    mcap_record,
+    raw,
+    states,
+    storage_file,
+    store_of,
+    write,
+    write_topics,
+)
 from fuzzing import Mutator, Reader, mutated
-from mcap_files import MAGIC, Style, chunk_of, mcap_file, record
-from message_bags import DEFINITIONS, DYNAMIC, header, joint_states, made, store_of, write
 from rosbags.rosbag2 import CompressionMode
 from rosbags.rosbag2.storage_mcap import zstd
 
@@ -215,7 +231,7 @@ def mcap_mutated(rng: np.random.Generator, data: bytes) -> bytes:
             if chunks:
                 k = int(rng.choice(chunks))
                 records[k] = 6, _chunk_mutated(rng, records[k][1])
-    return MAGIC + b''.join(record(*one) for one in records) + MAGIC
+    return MAGIC + b''.join(mcap_record(*one) for one in records) + MAGIC
 
 
 def _chunk_mutated(rng: np.random.Generator, body: bytes) -> bytes:

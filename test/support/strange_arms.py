@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pinocchio as pin
-from public_urdfs import PLACES
+from robot_descriptions import PLACES
 
 from robot_dynid import load_robot
 from robot_dynid.robot.model import PRISMATIC, RobotModel

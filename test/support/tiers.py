@@ -1,6 +1,9 @@
-"""The tiers of the tests that need no ROS, by the processor time of each: measured and kept.
+"""The tiers of the tests that need no ROS, by the processor time of each, and their examples.
 
-`make tiers` measures them, and writes those of FAST and more into SLOW.
+`make tiers` measures them, and writes those of FAST and more into SLOW. `make test` must not fail
+by chance, so the examples that its tests with hypothesis try follow from the test alone. `make
+soak` runs the same tests with ``--hypothesis-profile=soak``: other examples every time; what fails
+is printed as a line that can be put above the test.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 #: a fast test takes at most this [s]
 FAST = 0.5
@@ -31,6 +35,11 @@ BEYOND = 20.0
 SLOW = Path(__file__).parents[1] / 'slow_tests.txt'
 #: 'all' measures every test; 'fast' only fast ones, which then pay for what slow ones had cached
 MEASURE = os.environ.get('ROBOT_DYNID_TIERS', '')
+#: fewest examples of a test; those of one whose examples take a tenth of a second and more
+FEWEST, COSTLY = 25, 15
+settings.register_profile('same', derandomize=True, deadline=None)
+settings.register_profile('soak', derandomize=False, deadline=None, print_blob=True)
+settings.load_profile('same')
 
 #: the processor time of each fixture of this process [s], by name and whose it is
 fixtures: dict[tuple[str, str], float] = defaultdict(float)

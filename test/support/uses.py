@@ -21,9 +21,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-from drawn import unpacked
 from feasible_models import feasible_model
 from fuzzing import may_refuse
+from report_pages import unpacked
 
 from robot_dynid.cli.evaluation import write_rows
 from robot_dynid.cli.main import as_json, parser

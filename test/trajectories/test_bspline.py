@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from limit_boxes import box, random_boxes
+from motion_constraints import box, random_boxes
 
 from robot_dynid.errors import UsageError
 from robot_dynid.excitation.families import parse_request

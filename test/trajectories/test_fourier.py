@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from limit_boxes import box, random_boxes
+from motion_constraints import box, random_boxes
 
 from robot_dynid.errors import DynIdError, RobotError, UsageError
 from robot_dynid.excitation.design import design

@@ -15,7 +15,7 @@ pytest.importorskip('control_msgs')
 from builtin_interfaces.msg import Time
 from control_msgs.action import FollowJointTrajectory
 from execution_bench import RULES, plan
-from in_process import Spinner
+from nodes import Spinner
 from rclpy.action import ActionClient, ActionServer, CancelResponse
 from rclpy.callback_groups import ReentrantCallbackGroup
 from sensor_msgs.msg import JointState

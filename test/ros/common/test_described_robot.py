@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip('rclpy')
 
 import rclpy
-from in_process import destroy
+from nodes import destroy
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import String
 

@@ -11,7 +11,7 @@ pytest.importorskip('rclpy')
 
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
-from in_process import Spinner, destroy
+from nodes import Spinner, destroy
 
 from robot_dynid.ros.common.messages import Diagnostics, sendable
 

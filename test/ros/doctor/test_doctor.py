@@ -18,10 +18,10 @@ pytest.importorskip('robot_dynid_interfaces')
 
 from control_msgs.action import FollowJointTrajectory
 from control_msgs.msg import JointTrajectoryControllerState
+from nodes import NodeProcess
 from rclpy.action import ActionServer
 from rclpy.context import Context
 from rclpy.node import Node
-from ros_process import NodeProcess
 from trajectory_msgs.msg import JointTrajectory
 
 from robot_dynid.cli.main import main

@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip('rclpy')
 
 from builtin_interfaces.msg import Duration
-from in_process import Spinner
+from nodes import Spinner
 from rclpy.serialization import deserialize_message
 from rosbags.rosbag2 import Reader
 from rosbags.typesys import Stores, get_typestore

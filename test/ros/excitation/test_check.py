@@ -16,13 +16,11 @@ pytest.importorskip('robot_dynid_interfaces')
 
 import rclpy
 from diagnostic_msgs.msg import DiagnosticStatus
-from excitation_client import ROBOT
-from excitation_stage import PARAMETERS
-from in_process import Spinner, destroy
+from excitation_stage import PARAMETERS, ROBOT
+from nodes import NodeProcess, Spinner, destroy
 from rclpy.action import ActionClient
 from rclpy.parameter import Parameter
 from rclpy.parameter_client import AsyncParameterClient
-from ros_process import NodeProcess
 
 from robot_dynid.cli.main import main
 from robot_dynid.execution.guards import Code

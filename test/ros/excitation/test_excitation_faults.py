@@ -21,8 +21,7 @@ from robot_dynid.io.bag import read_bag
 pytest.importorskip('rclpy')
 pytest.importorskip('robot_dynid_interfaces')
 
-from excitation_client import ABORTED, CANCELED, ROBOT, SUCCEEDED, Client
-from excitation_stage import PARAMETERS, Stage
+from excitation_stage import ABORTED, CANCELED, PARAMETERS, ROBOT, SUCCEEDED, Client, Stage
 from rosbags.rosbag2 import Reader
 from std_srvs.srv import Trigger
 

@@ -16,7 +16,7 @@ pytest.importorskip('robot_dynid_interfaces')
 
 from control_msgs.msg import JointTrajectoryControllerState
 from diagnostic_msgs.msg import DiagnosticStatus
-from in_process import PATIENCE, Spinner, destroy, made
+from nodes import PATIENCE, Spinner, destroy, made
 from rclpy.action import ActionClient
 from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile, qos_profile_sensor_data

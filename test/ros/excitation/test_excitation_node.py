@@ -13,10 +13,9 @@ import pytest
 pytest.importorskip('rclpy')
 pytest.importorskip('robot_dynid_interfaces')
 
-from excitation_client import ABORTED, CANCELED, LONG, PATIENCE, ROBOT, SHORT, SUCCEEDED
-from excitation_stage import Stage
-from malformed import alias_bomb, many, merge_bomb, nested
-from ros_process import NodeProcess
+from excitation_stage import ABORTED, CANCELED, LONG, PATIENCE, ROBOT, SHORT, SUCCEEDED, Stage
+from node_inputs import alias_bomb, many, merge_bomb, nested
+from nodes import NodeProcess
 from sensor_msgs.msg import JointState, Temperature
 from std_msgs.msg import Bool
 

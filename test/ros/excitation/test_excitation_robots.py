@@ -16,9 +16,8 @@ import pytest
 pytest.importorskip('rclpy')
 pytest.importorskip('robot_dynid_interfaces')
 
-from in_process import Spinner
+from nodes import Spinner, running
 from rclpy.action import ActionClient
-from ros_process import running
 
 from robot_dynid.dynamics.rigid_body import gravity_effort
 from robot_dynid.execution.guards import Code

@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip('rclpy')
 pytest.importorskip('control_msgs')
 
-from number_ranges import ranges_of
+from sources import ranges_of
 
 from robot_dynid.errors import Cancelled, UsageError
 from robot_dynid.execution.guards import EffortGuard, GuardSettings, JointStates

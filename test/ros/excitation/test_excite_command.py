@@ -20,8 +20,7 @@ pytest.importorskip('rclpy')
 pytest.importorskip('robot_dynid_interfaces')
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
-from excitation_client import SHORT
-from excitation_stage import Stage
+from excitation_stage import SHORT, Stage
 
 from robot_dynid.cli.main import main
 from robot_dynid.ros.excitation.remote import Status

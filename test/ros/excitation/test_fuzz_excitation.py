@@ -3,7 +3,7 @@ node_inputs.py, while the simulated robot moves.
 
 Every goal is answered; by its own truth the arm keeps within its limits and the speed that was
 sent, comes to rest after each goal, and no other motion follows. `pytest -m soak` makes the long
-run, see node_checks.py.
+run.
 """
 
 from __future__ import annotations
@@ -24,20 +24,22 @@ pytest.importorskip('rclpy')
 pytest.importorskip('robot_dynid_interfaces')
 
 from control_msgs.msg import JointTrajectoryControllerState
-from excitation_client import CANCELED, LONG, ROBOT, SHORT, SUCCEEDED, seconds
-from excitation_stage import Stage
-from malformed import malformed
-from node_checks import (
+from excitation_stage import CANCELED, LONG, ROBOT, SHORT, SUCCEEDED, Stage, seconds
+from node_inputs import (
     COUNT,
     ESCALATION,
     SEED,
     Parameters,
+    chance,
+    excite_goal,
+    make_traps,
+    malformed,
     named,
+    one_of,
     require_no_fault,
     require_words,
     snapshot,
 )
-from node_inputs import chance, excite_goal, make_traps, one_of
 from rclpy.action import ActionClient
 from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import JointState

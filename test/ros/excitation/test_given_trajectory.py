@@ -15,8 +15,7 @@ import yaml
 pytest.importorskip('rclpy')
 pytest.importorskip('robot_dynid_interfaces')
 
-from excitation_client import ROBOT, SHORT
-from excitation_stage import Stage
+from excitation_stage import ROBOT, SHORT, Stage
 
 from robot_dynid.cli.main import main
 from robot_dynid.execution.guards import Code

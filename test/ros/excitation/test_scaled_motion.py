@@ -10,8 +10,7 @@ import pytest
 pytest.importorskip('rclpy')
 pytest.importorskip('robot_dynid_interfaces')
 
-from excitation_client import LONG, Client
-from excitation_stage import Stage
+from excitation_stage import LONG, Client, Stage
 
 from robot_dynid.execution.guards import Code
 

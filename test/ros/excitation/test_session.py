@@ -19,7 +19,7 @@ pytest.importorskip('rclpy')
 pytest.importorskip('robot_dynid_interfaces')
 
 from excitation_stage import Stage
-from ros_process import NodeProcess
+from nodes import NodeProcess
 
 from robot_dynid import identify, load_log
 from robot_dynid.cli.main import main

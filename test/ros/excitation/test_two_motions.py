@@ -11,8 +11,7 @@ import pytest
 
 pytest.importorskip('rclpy')
 
-from excitation_client import CANCELED, ROBOT, SUCCEEDED, Client
-from excitation_stage import Stage
+from excitation_stage import CANCELED, ROBOT, SUCCEEDED, Client, Stage
 
 from robot_dynid.execution.guards import Code
 from robot_dynid.io.bag import read_bag

@@ -16,8 +16,8 @@ pytest.importorskip('rclpy')
 pytest.importorskip('robot_dynid_interfaces')
 
 from diagnostic_msgs.msg import DiagnosticStatus
-from in_process import Spinner
 from monitored import model_of
+from nodes import Spinner
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool

@@ -20,7 +20,7 @@ pytest.importorskip('robot_dynid_interfaces')
 
 from elastic_truth import ARM, random_states, start_at_rest, true_model
 from identifier_stage import Client
-from ros_process import running
+from nodes import running
 
 MODEL = true_model()
 STATES = random_states(ARM, np.random.default_rng(0), 4)

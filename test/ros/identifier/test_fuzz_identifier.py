@@ -2,7 +2,7 @@
 and the end of the node in mid-work.
 
 Every request is answered, in one line where it is refused, and leaves the node as it was.
-`pytest -m soak` makes the long run, see node_checks.py.
+`pytest -m soak` makes the long run.
 """
 
 from __future__ import annotations
@@ -25,20 +25,25 @@ from feasible_models import feasible_model
 from fuzzing import mutated
 from geometry_msgs.msg import WrenchStamped
 from identifier_stage import ACQUAINTANCE, CANCELED, SUCCEEDED, Client, floats
-from malformed import malformed
-from node_checks import (
+from node_inputs import (
     COUNT,
     ESCALATION,
+    RECIPE,
     SEED,
     Parameters,
+    Request,
+    Requests,
+    identify_goal,
+    make_traps,
+    malformed,
     named,
+    one_of,
     require_no_fault,
     require_words,
     snapshot,
 )
-from node_inputs import RECIPE, Request, Requests, identify_goal, make_traps, one_of
+from nodes import NodeProcess, ended
 from rclpy.serialization import serialize_message
-from ros_process import NodeProcess, ended
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 from synthetic_recordings import recording

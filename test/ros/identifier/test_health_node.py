@@ -18,7 +18,7 @@ pytest.importorskip('robot_dynid_interfaces')
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from everyday_arm import known_model
-from in_process import Spinner, destroy, made
+from nodes import Spinner, destroy, made
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState

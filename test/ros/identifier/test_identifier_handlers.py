@@ -17,8 +17,8 @@ import pytest
 pytest.importorskip('rclpy')
 pytest.importorskip('robot_dynid_interfaces')
 
-from in_process import PATIENCE, Spinner, made
 from monitored import model_of
+from nodes import PATIENCE, Spinner, made
 from rclpy.action import ActionClient
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState

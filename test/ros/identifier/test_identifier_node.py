@@ -17,8 +17,8 @@ pytest.importorskip('robot_dynid_interfaces')
 
 from identifier_requests import BAD_ROLLOUTS, BAD_STATES, JOINTS, ORDER, PERMUTED, state
 from identifier_stage import ABORTED, CANCELED, PATIENCE, ROBOT, Client, Data
-from malformed import alias_bomb, joint_state, many, merge_bomb, nested, number_of
-from ros_process import NodeProcess, running
+from node_inputs import alias_bomb, joint_state, many, merge_bomb, nested, number_of
+from nodes import NodeProcess, running
 from rosbags.rosbag2 import Reader
 from sensor_msgs.msg import JointState
 

@@ -14,8 +14,8 @@ import pytest
 pytest.importorskip('rclpy')
 pytest.importorskip('robot_dynid_interfaces')
 
-from in_process import Spinner
 from monitored import model_of, motion
+from nodes import Spinner
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 from tolerances import SAME_FORMULA

@@ -17,7 +17,7 @@ pytest.importorskip('robot_dynid_interfaces')
 
 from identifier_stage import PATIENCE, ROBOT, Client, Data
 from monitored import external_torque
-from ros_process import running
+from nodes import running
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool
 from visualization_msgs.msg import MarkerArray

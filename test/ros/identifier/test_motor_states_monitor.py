@@ -16,8 +16,8 @@ pytest.importorskip('rclpy')
 pytest.importorskip('robot_dynid_interfaces')
 
 from elastic_truth import ARM
-from in_process import Spinner
 from learned_deflection import GMR, model_with, recording
+from nodes import Spinner
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 from tolerances import SAME_FORMULA

@@ -11,8 +11,8 @@ pytest.importorskip('rclpy')
 pytest.importorskip('robot_dynid_interfaces')
 
 from identifier_stage import Client
+from nodes import running
 from payload_recordings import pair, random_payload
-from ros_process import running
 from tolerances import PAYLOAD_MASS
 
 from robot_dynid.io.csv import write_csv

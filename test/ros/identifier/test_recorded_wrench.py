@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip('rclpy')
 
 from geometry_msgs.msg import WrenchStamped
-from in_process import Spinner, made
+from nodes import Spinner, made
 from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
 

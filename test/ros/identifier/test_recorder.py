@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
-from full_disk import full_disk
+from bags import full_disk
 from rosbags.rosbag2 import Reader
 
 from robot_dynid.errors import DataError, UsageError

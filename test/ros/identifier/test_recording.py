@@ -22,9 +22,9 @@ import pytest
 pytest.importorskip('rclpy')
 
 import burst_publishers
+from bags import full_disk
 from diagnostic_msgs.msg import DiagnosticStatus
-from full_disk import full_disk
-from in_process import Spinner
+from nodes import Spinner
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.serialization import deserialize_message
 from rosbags.rosbag2 import Reader

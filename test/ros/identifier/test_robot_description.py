@@ -17,7 +17,7 @@ pytest.importorskip('rclpy')
 pytest.importorskip('robot_dynid_interfaces')
 
 from identifier_stage import Client
-from ros_process import NodeProcess, running
+from nodes import NodeProcess, running
 
 from robot_dynid.robot.inertia import parameters_from_com
 from robot_dynid.robot.robot_file import load_robot

@@ -16,9 +16,8 @@ pytest.importorskip('rclpy')
 import numpy as np
 import rclpy
 import yaml
-from in_process import destroy, made
+from nodes import destroy, made, running
 from rclpy.qos import QoSProfile
-from ros_process import running
 
 from robot_dynid.ros.identifier.node import Identifier
 from robot_dynid_interfaces.srv import ComputeInverseDynamics

@@ -14,7 +14,7 @@ pytest.importorskip('robot_dynid_interfaces')
 pytest.importorskip('mujoco')
 
 from geometry_msgs.msg import WrenchStamped
-from in_process import Spinner, destroy, made
+from nodes import Spinner, destroy, made
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger

@@ -10,9 +10,9 @@ import pytest
 pytest.importorskip('rclpy')
 
 import rclpy
+from nodes import NodeProcess, running
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.qos import DurabilityPolicy, QoSProfile
-from ros_process import NodeProcess, running
 from sensor_msgs.msg import JointState
 
 pytestmark = pytest.mark.ros

@@ -15,7 +15,7 @@ pytest.importorskip('control_msgs')
 
 import rclpy
 from control_msgs.msg import JointTrajectoryControllerState
-from in_process import Spinner, destroy, made
+from nodes import Spinner, destroy, made
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectoryPoint

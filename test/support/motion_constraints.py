@@ -1,14 +1,36 @@
-"""Constraints and proofs that stand for an obstacle: joint positions that are forbidden."""
+"""Limits of motion, also random ones, and constraints and proofs that stand for an obstacle."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
+from hypothesis import strategies as st
 
 from robot_dynid.collision.clearance import Clearance
+from robot_dynid.trajectories.limits import MotionLimits
 from robot_dynid.trajectories.trajectory import Motion, Trajectory
 from robot_dynid.types import FloatArray
+
+POSITIVE = st.floats(0.05, 50.0)
+
+
+def box(n=3, **changes):
+    values = {'lower': -2.0, 'upper': 2.5, 'velocity': 2.0, 'acceleration': 5.0,
+              'jerk': np.nan, 'effort': np.nan, **changes}
+    joints = tuple(f'joint_{i}' for i in range(n))
+    return MotionLimits(joints, **{k: np.broadcast_to(v, (n,)).astype(float)
+                                   for k, v in values.items()})
+
+
+@st.composite
+def random_boxes(draw):
+    n = draw(st.integers(1, 4))
+    rows = [draw(st.tuples(st.floats(-5.0, 5.0), *[POSITIVE] * 4)) for _ in range(n)]
+    lower, width, velocity, acceleration, jerk = np.array(rows).T
+    jerk = jerk * 10.0 if draw(st.booleans()) else np.full(n, np.nan)
+    return box(n, lower=lower, upper=lower + width, velocity=velocity,
+               acceleration=acceleration, jerk=jerk)
 
 
 @dataclass(frozen=True)

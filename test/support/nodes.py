@@ -1,20 +1,88 @@
-"""Nodes of the package in the process of the test: real messages, nothing started, nothing mocked.
+"""Nodes of the package: as processes of their own, and in the process of the test.
 
-The test spins the executor itself, so nothing happens in a node but what the test asks for.
+A process is stopped by its handle. In the process of the test messages are real, nothing is
+started and nothing mocked; the test spins the executor itself, so nothing happens in a node but
+what the test asks for.
 """
 
 from __future__ import annotations
 
 import gc
+import os
+import signal
+import subprocess
+import sys
+import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import rclpy
 from rclpy.action import ActionClient, ActionServer
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.signals import SignalHandlerOptions
+
+STOP_TIME = 60.0  # s a node may take to end on SIGINT
+INTERRUPT_GAP = 0.02  # s
+
+
+class NodeProcess:
+    """A running node; ``output`` is what it wrote so far."""
+
+    def __init__(self, name: str, parameters: Mapping[str, Any] | None = None) -> None:
+        pairs = [part for name, value in (parameters or {}).items()
+                 for part in ('-p', f'{name}:={value}')]
+        descriptor, path = tempfile.mkstemp(prefix=f'{name}_', suffix='.log')
+        self._log = Path(path)
+        self.process = subprocess.Popen(
+            [sys.executable, '-m', f'robot_dynid.ros.{name}.node', '--ros-args', *pairs],
+            stdout=descriptor, stderr=subprocess.STDOUT,
+        )
+        os.close(descriptor)
+
+    @property
+    def output(self) -> str:
+        """Return everything written so far."""
+        return self._log.read_text()
+
+    def stop(self) -> int:
+        """Interrupt the node, wait for its end and return its exit code."""
+        for _ in range(2):  # as Ctrl-C under `ros2 launch`: from the terminal and from launch
+            if self.process.poll() is None:
+                self.process.send_signal(signal.SIGINT)
+                time.sleep(INTERRUPT_GAP)
+        try:
+            return self.process.wait(STOP_TIME)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            raise
+
+
+@contextmanager
+def running(module: str, parameters: Mapping[str, Any] | None = None) -> Iterator[NodeProcess]:
+    """Run a node while the block runs; it must end cleanly on SIGINT."""
+    with ended(NodeProcess(module, parameters)) as node:
+        yield node
+
+
+@contextmanager
+def ended(node: NodeProcess) -> Iterator[NodeProcess]:
+    """Interrupt a node at the end of the block; it must end cleanly.
+
+    What it said is written where the block fails.
+    """
+    try:
+        yield node
+    except BaseException:
+        sys.stderr.write(node.output)
+        raise
+    finally:
+        code = node.stop()
+    assert code in (0, -signal.SIGKILL, -signal.SIGTERM), f'exit code {code}: {node.output}'
+    assert 'Traceback' not in node.output, node.output
+
 
 PATIENCE = 60.0  # s: a loaded machine is slow, a broken one never gets there
 SILENCE = 10.0  # s: as long is nothing lost on the way without being sent again

@@ -1,4 +1,7 @@
-"""Chromium without a window, driven by the DevTools protocol over a pipe."""
+"""Reports: the numbers that their figures hold, and pages in Chromium without a window.
+
+Chromium is driven by the DevTools protocol over a pipe.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,18 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+
+
+def unpacked(values: Mapping[str, str]) -> np.ndarray:
+    """Return the numbers that a figure holds packed."""
+    return np.frombuffer(base64.b64decode(values['packed']), dtype='<f4')
+
 
 #: reason of tests that are skipped
 NO_BROWSER = ('no chromium: on Debian, apt-get install chromium; reports were not opened in a '
