@@ -23,7 +23,7 @@ pytest.importorskip('rclpy')
 from exported import ARM
 from monitored import motion
 from nominal import nominal_model
-from synthetic_recordings import write_recording
+from recordings import write_recording
 
 from robot_dynid.cli.evaluation import write_rows
 from robot_dynid.cli.main import main

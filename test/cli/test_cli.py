@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
-from synthetic_recordings import write_recording
+from recordings import write_recording
 
 from robot_dynid.cli import base
 from robot_dynid.cli.main import VERBS, as_json, main

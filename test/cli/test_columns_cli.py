@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from synthetic_recordings import recording
+from recordings import recording
 
 from robot_dynid import load_log, load_robot
 from robot_dynid.cli.main import main

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from nominal import nominal_model
-from synthetic_recordings import recording
+from recordings import recording
 
 from robot_dynid.cli.completion import names_of
 from robot_dynid.cli.verbs import GROUP, VERBS

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from exported import ARM, BALL, Export, arm_model, assert_same_dynamics
 from nominal import nominal_model
-from synthetic_recordings import write_recording
+from recordings import write_recording
 
 from robot_dynid.cli.main import main
 from robot_dynid.identified.model import IdentifiedModel

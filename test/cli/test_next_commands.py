@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from monitored import model_of
-from synthetic_recordings import recording
+from recordings import recording
 
 from robot_dynid.cli.main import main
 from robot_dynid.identified.model import IdentifiedModel

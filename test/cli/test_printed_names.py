@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from synthetic_recordings import recording
+from recordings import recording
 
 from robot_dynid.cli.completion import verbs_of
 from robot_dynid.cli.main import VERBS, main, parser

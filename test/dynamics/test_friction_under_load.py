@@ -11,7 +11,6 @@ import pytest
 from friction_formulas import sliding_columns
 from friction_models import with_law
 from random_robots import random_urdf
-from repeated_substitution import substituted
 from tolerances import REDUCED, SAME_FORMULA
 
 from robot_dynid import load_robot
@@ -20,12 +19,36 @@ from robot_dynid.dynamics.rigid_body import require_solved
 from robot_dynid.dynamics.rotors import Rotors
 from robot_dynid.errors import ModelError
 from robot_dynid.friction import ADDITIONS, LAWS, AxisFriction, FrictionLaw, law_from
+from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.kernels import sliding_friction
 from robot_dynid.kernels.forward_dynamics import UNSETTLED
 from robot_dynid.kernels.single_state import FEW
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.urdf import robot_from_urdf
 from robot_dynid.types import FloatArray
+
+#: rounds at most, and when they have settled
+ROUNDS, SETTLED = 200, 1e-14
+
+
+def substituted(
+    model: IdentifiedModel, q: FloatArray, qd: FloatArray, effort: FloatArray
+) -> FloatArray:
+    """Return the accelerations (K, n) of a rigid model in states (K, n): repeated substitution.
+
+    Friction is that under the load of the round before; the error shrinks by its share in the
+    load in every round. Fails where that does not end.
+    """
+    robot = model.torque_model.robot.rigid
+    solve = rigid_body.ForwardDynamics(robot, model.links.parameters, model.links.rotors)
+    found = np.zeros_like(q)
+    for _ in range(ROUNDS):
+        before = found
+        found = solve(q, qd, effort - model.friction(q, qd, before))[0]
+        if np.allclose(found, before, rtol=SETTLED, atol=SETTLED):
+            return found
+    raise AssertionError('repeated substitution does not settle')
+
 
 NAMES = [*LAWS, *(f'{law}+load' for law in LAWS), *(f'maxwell+load+{a}' for a in ADDITIONS
                                                     if a != 'load'), 'dahl+levelling+load']

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from linear_data import NAMES, STRUCTURE, Data
-from repeated_motion import motion
+from motions import repeated_motion
 from tolerances import LEAST_SQUARES
 
 from robot_dynid.estimation.information import Accumulator
@@ -17,7 +17,7 @@ from robot_dynid.estimation.least_squares import residual_noise, solve
 
 def test_noise_of_repeated_recordings_counts_by_their_samples():
     """Known noise is a root mean square over all samples, however they were put together."""
-    data, samples = Data(60), motion(0, 0.6, 1)
+    data, samples = Data(60), repeated_motion(0, 0.6, 1)
     first, second = slice(0, 20), slice(20, 60)
 
     def added(accumulator, rows, noise):

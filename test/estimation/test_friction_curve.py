@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import statsmodels.api as sm
-from swept_recordings import SPEEDS, coulomb, law_torque, stribeck
+from single_joint_recordings import SPEEDS, coulomb, law_torque, stribeck
 
 from robot_dynid.errors import UsageError
 from robot_dynid.estimation.friction_sweeps import (

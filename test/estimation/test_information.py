@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from linear_data import NAMES, NOISE, STRUCTURE, TRUE, Data
-from repeated_motion import motion
+from motions import repeated_motion
 from tolerances import COVARIANCE, LEAST_SQUARES, SAME_FORMULA
 
 from robot_dynid.errors import UsageError
@@ -288,7 +288,7 @@ def test_held_out_errors_are_those_of_refits():
 
 def test_information_merges_repeated_motion_into_one_cell_and_fold():
     """Equations of recordings whose motion repeats: by cells as by time, the same in total."""
-    parts = [by_cells(motion(seed, 8.0, periods, joints=2), seed) for seed, periods in (
+    parts = [by_cells(repeated_motion(seed, 8.0, periods, joints=2), seed) for seed, periods in (
         (3, 3), (4, 1), (3, 1))]
     whole = parts[0].merge(parts[1]).merge(parts[2])
     for information in (*parts, whole):
@@ -320,7 +320,7 @@ def by_cells(samples, seed):
 
 def test_errors_of_folds_are_those_of_motion_that_the_fit_has_not_seen():
     """What a model lacks is alike in each period: left out by time, it is in the fit."""
-    samples = motion(5, 8.0, 3, joints=2)
+    samples = repeated_motion(5, 8.0, 3, joints=2)
     count, structure = 12, np.ones((2, 12), dtype=bool)
     waves = np.stack([np.sin(k * samples.position + k) for k in range(count)])
     effort = samples.velocity[:, ::-1] * samples.position

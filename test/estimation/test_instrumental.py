@@ -14,8 +14,17 @@ from coverages import (
     expected_coverage,
     largest_by_chance,
 )
-from motions import lively, stacked, torque_model, truth_of
-from noisy_motions import RATE, WIDE, errors, noisy, noisy_log
+from motions import (
+    NOISY_RATE,
+    WIDE,
+    lively,
+    noisy,
+    noisy_log,
+    parameter_errors,
+    stacked,
+    torque_model,
+    truth_of,
+)
 from scipy.stats import binom
 from statsmodels.sandbox.regression.gmm import IV2SLS
 from tolerances import SAME_ESTIMATE
@@ -59,7 +68,7 @@ def fits(model: TorqueModel, request: pytest.FixtureRequest) -> dict[str, list[E
 
 def bias(model: TorqueModel, found: list[Estimate]) -> np.ndarray:
     """Return the mean error (b,) over the seeds, in standard deviations of a single fit."""
-    off = np.mean([errors(model, fit.values) for fit in found], axis=0)
+    off = np.mean([parameter_errors(model, fit.values) for fit in found], axis=0)
     return np.asarray(off / np.sqrt(np.mean([fit.std**2 for fit in found], axis=0)))
 
 
@@ -206,7 +215,7 @@ def test_weak_instruments_leave_their_directions_to_least_squares(model: TorqueM
     """A joint that only trembles gives the noise of its encoder no motion to go with."""
     log = noisy_log(model, 0, NOISE, 20.0)
     position = log.position.copy()
-    position[:, 2] -= lively(model, len(position), step=1.0 / RATE).position[:, 2]
+    position[:, 2] -= lively(model, len(position), step=1.0 / NOISY_RATE).position[:, 2]
     still = replace(log, position=position)
     samples = prepare(model.robot, repair(model.robot, still), Preprocessing(WIDE))
     fit = ESTIMATORS['iv'].fit(Experiment.of(model, [samples]))

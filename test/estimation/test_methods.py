@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from synthetic_recordings import recording, write_recording
+from recordings import recording, write_recording
 
 from robot_dynid.cli.main import main
 from robot_dynid.errors import UsageError

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from synthetic_recordings import recording
+from recordings import recording
 
 from robot_dynid import load_robot
 from robot_dynid.estimation import ESTIMATORS

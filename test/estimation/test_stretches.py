@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from motions import torque_model, truth_of, with_effort
-from repeated_motion import motion
+from motions import repeated_motion, torque_model, truth_of, with_effort
 from scipy import stats
 from scipy.signal import lfilter
 from tolerances import COVERAGE, COVERAGE_OF_DRIFT, SAME_FORMULA, WIDTH_FOR_WHITE
@@ -156,7 +155,7 @@ def test_deviations_include_errors_that_repeat_in_every_period(estimator):
     """
     model, values, stated, by_time = torque_model('planar_3r'), [], [], []
     for seed in range(8):
-        samples = motion(seed, 8.0, 4)
+        samples = repeated_motion(seed, 8.0, 4)
         lacks = 2.0 * np.sin(2.0 * samples.position + np.arange(3.0))
         effort = model.effort(samples, truth_of(model)) + lacks
         experiment = Experiment.of(model, [with_effort(samples, effort)])

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from nominal import nominal_model
-from synthetic_recordings import recording
+from recordings import recording
 
 from robot_dynid.cli.main import main
 from robot_dynid.dynamics.rigid_body import inverse_dynamics

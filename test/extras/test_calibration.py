@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from everyday_arm import EverydayArm, cut, errors, known_model, taken
 from feasible_models import feasible_model, random_links
-from synthetic_recordings import recording
+from recordings import recording
 
 from robot_dynid import identify, load_log, load_robot
 from robot_dynid.cli.main import main

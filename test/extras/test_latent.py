@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from motions import torque_model
-from noisy_motions import errors, noisy, noisy_log
+from motions import noisy, noisy_log, parameter_errors, torque_model
 from scipy.interpolate import make_interp_spline
 from tolerances import DIFFERENCE, SAME_FORMULA
 
@@ -481,7 +480,7 @@ def test_rigid_robots_with_noisy_encoders() -> None:
         assert isinstance(estimate.details, LatentDetails)
         assert estimate.details.kept and estimate.details.start == 'wls'
         plain = ESTIMATORS['wls'].fit(data)
-        found.append([np.abs(errors(model, one.values)) for one in (estimate, plain)])
+        found.append([np.abs(parameter_errors(model, one.values)) for one in (estimate, plain)])
     links = [i for i, name in enumerate(model.reduction.names)
              if name[:2] not in ('fv', 'fc', 'f0')]
     ours, theirs = np.array(found)[:, :, links].mean(axis=(0, 2))

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from motions import lively, torque_model, truth_of, with_effort
-from noisy_motions import noisy
+from motions import lively, noisy, torque_model, truth_of, with_effort
 from random_robots import random_urdf
 from scipy.signal import lfilter
 from tolerances import COST_GRADIENT, COST_GRADIENT_STEP, SHOT

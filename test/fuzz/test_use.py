@@ -22,7 +22,7 @@ from fuzzing import Reader, assert_no_faults, fuzz, mutated
 from hostile_names import name_mutated, use_names
 from nominal import nominal_model
 from recording_inputs import mcap_mutated
-from synthetic_recordings import recording
+from recordings import recording
 from text_inputs import NAMES, SCREWS, gently, model_texts, trajectories
 from uses import use_model, use_plan, use_recording, use_robot
 

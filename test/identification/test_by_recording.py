@@ -16,8 +16,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from swept_recordings import swept
-from synthetic_recordings import recording
+from recordings import recording
+from single_joint_recordings import swept
 
 from robot_dynid.cli.main import main
 from robot_dynid.errors import Cancelled, DataError, DynIdError, UsageError

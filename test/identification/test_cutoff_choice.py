@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from nominal import nominal_model
-from synthetic_recordings import recording
+from recordings import recording
 
 from robot_dynid.errors import ModelError
 from robot_dynid.estimation.experiment import TorqueModel

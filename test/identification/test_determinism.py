@@ -12,8 +12,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from recordings import recording
 from repeated_run import NAMES, run
-from synthetic_recordings import recording
 
 from robot_dynid.io.csv import write_csv
 from robot_dynid.robot.robot_file import load_robot

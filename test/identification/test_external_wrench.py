@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from pushed_arm import pushed, write_pushed
 from tolerances import PARAMETER_ERROR
+from wrist_plant import pushed, write_pushed
 
 from robot_dynid import IdentifiedModel, RawLog, Recipe, identify, load_log, load_robot, validate
 from robot_dynid.cli.main import main

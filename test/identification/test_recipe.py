@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from synthetic_recordings import recording
+from recordings import recording
 
 from robot_dynid.errors import DataError, UsageError
 from robot_dynid.estimation import DEFAULT, ESTIMATORS, owned_settings

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from synthetic_recordings import recording
+from recordings import recording
 from tolerances import SAME_FORMULA
 
 from robot_dynid.cli.main import main

@@ -13,12 +13,17 @@ import pytest
 
 pin = pytest.importorskip('pinocchio', reason='optional oracle is not installed: pinocchio')
 
-from strange_arms import available, inverse_dynamics, load_arm, regressor  # noqa: E402
-from strange_cases import covered_parameters  # noqa: E402
-from strange_least_squares import PlainFit  # noqa: E402
-from strange_motions import TRAINING, judging  # noqa: E402
-from strange_plant import Plant, bristles  # noqa: E402
-from strange_scores import Summary, run_cases, write_line  # noqa: E402
+from strange_plant import (  # noqa: E402
+    TRAINING,
+    Plant,
+    available,
+    bristles,
+    inverse_dynamics,
+    judging,
+    load_arm,
+    regressor,
+)
+from strange_scores import PlainFit, Summary, covered_parameters, run_cases, write_line  # noqa: E402
 
 from robot_dynid.dynamics import rigid_body  # noqa: E402
 

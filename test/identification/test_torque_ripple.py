@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from recordings import recording
 from rippling import Gear, with_gear
-from synthetic_recordings import recording
 from tolerances import SAME_FORMULA
 
 from robot_dynid.cli.main import main

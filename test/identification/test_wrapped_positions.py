@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from bags import write_bag
-from synthetic_recordings import recording
+from recordings import recording
 
 from robot_dynid.identification.identify import identify
 from robot_dynid.identification.recipe import Recipe

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from synthetic_recordings import recording
+from recordings import recording
 
 from robot_dynid.cli.main import main
 from robot_dynid.errors import DataError

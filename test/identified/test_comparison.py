@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from synthetic_recordings import EFFORT_NOISE, RATE, VELOCITY_NOISE
+from recordings import EFFORT_NOISE, RATE, VELOCITY_NOISE
 
 from robot_dynid.cli.main import main
 from robot_dynid.errors import ModelError

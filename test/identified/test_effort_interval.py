@@ -7,9 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from motions import lively, torque_model, truth_of, with_effort
+from motions import lively, repeated_motion, torque_model, truth_of, with_effort
 from nominal import nominal_model
-from repeated_motion import motion
 
 from robot_dynid.estimation.estimate import interval_factor
 from robot_dynid.estimation.experiment import Experiment
@@ -58,7 +57,7 @@ def test_the_variance_on_any_motion_is_within_the_ranges_of_the_fit(model):
 
 def test_a_new_motion_is_promised_more_than_what_is_left_out():
     torque = torque_model('planar_3r')
-    samples = motion(1, 8.0, 3)
+    samples = repeated_motion(1, 8.0, 3)
     effort = torque.effort(samples, truth_of(torque)) + np.sin(3.0 * samples.position)
     found = held_out(Experiment.of(torque, [with_effort(samples, effort)]).information)
     assert found.motions == 1

@@ -12,10 +12,8 @@ import numpy as np
 import pytest
 from nominal import nominal_model
 from numpy.typing import NDArray
-from strange_arms import load_arm
 from strange_gears import recording as strange_recording
-from strange_motions import TRAINING, Motion, judging
-from strange_plant import Plant
+from strange_plant import TRAINING, Motion, Plant, judging, load_arm
 
 from robot_dynid import identify, identify_payload, load_log, load_robot
 from robot_dynid.effects.links import AttachedBody

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from elastic_truth import ARM, LOOP, true_model, with_effects
 from geared_robots import energy
-from sine_motion import Sines
+from motions import Sines
 from tolerances import ENERGY_DRIFT, PLANT_MOTION
 
 from robot_dynid.cli.main import main

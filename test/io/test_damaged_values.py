@@ -14,8 +14,8 @@ from fuzzing import may_refuse
 from hypothesis import given
 from hypothesis import strategies as st
 from monitored import model_of
-from recordings import DT, recording, regular
-from synthetic_recordings import recording as synthetic
+from recordings import DT, regular, smooth_recording
+from recordings import recording as synthetic
 
 from robot_dynid.errors import DataError
 from robot_dynid.identification.identify import identify
@@ -54,7 +54,7 @@ def overflow_fails():
 
 def whole(seconds=10.0):
     """Return a clean recording with every channel there is."""
-    log = recording(regular(seconds))
+    log = smooth_recording(regular(seconds))
     return replace(log, motor_position=log.position, motor_velocity=log.velocity,
                    temperature=30.0 + log.position, reference_position=log.position,
                    joint_torque=log.effort, external_torque=0.1 * log.effort)
@@ -83,8 +83,8 @@ def test_damaged_cells_are_named_and_dropped(robot, name, value):
 def test_damaged_cells_do_not_reach_the_mean_of_periods(robot, name):
     time = np.arange(0.0, 24.0, DT)
     phase = np.outer(2.0 * np.pi * time / 4.0, (1.0, 2.0, 3.0))
-    log = replace(recording(time), position=np.sin(phase), velocity=None, effort=np.cos(phase),
-                  motor_position=np.sin(phase) + 1e-3 * np.cos(phase))
+    log = replace(smooth_recording(time), position=np.sin(phase), velocity=None,
+                  effort=np.cos(phase), motor_position=np.sin(phase) + 1e-3 * np.cos(phase))
     found = average(robot, spoiled(log, name, 1e187), Periodic(4.0))
     blank = average(robot, spoiled(log, name, np.nan), Periodic(4.0))
     assert any(f'run.csv: {name}.joint_2: 3 values that no robot' in n for n in found.notes)
@@ -96,7 +96,7 @@ def test_damaged_cells_do_not_reach_the_mean_of_periods(robot, name):
 @pytest.mark.parametrize('value', [1e152, -1e152, 1.7e308, -1.7e308, 2.0**31, 1e4])
 @pytest.mark.parametrize('row', [0, 2000, 4999])
 def test_a_damaged_stamp_costs_its_row_alone(robot, row, value):
-    log = recording(regular())
+    log = smooth_recording(regular())
     time = log.time.copy()
     time[row] = value
     found, notes = drop_implausible(robot, replace(log, time=time))
@@ -108,13 +108,13 @@ def test_a_damaged_stamp_costs_its_row_alone(robot, row, value):
 
 
 def test_stamps_in_other_units_stay(robot):
-    log = recording(regular())
+    log = smooth_recording(regular())
     found, notes = drop_implausible(robot, replace(log, time=1e18 + 1e9 * log.time))
     assert found.time.size == log.time.size and not notes
 
 
 def test_wrong_units_and_careless_limits_cost_nothing(robot):
-    log = recording(regular())
+    log = smooth_recording(regular())
     tight = replace(robot, limits=replace(
         robot.limits, lower=0.0 * robot.limits.lower, upper=0.0 * robot.limits.upper,
         velocity=0.0 * robot.limits.velocity, effort=0.0 * robot.limits.effort))
@@ -127,13 +127,13 @@ def test_wrong_units_and_careless_limits_cost_nothing(robot):
 
 def test_a_column_of_damage_is_no_unit(robot):
     with pytest.raises(DataError, match=r'run\.csv: effort\.joint_2 holds no finite value'):
-        repair(robot, spoiled(recording(regular()), 'effort', 1e187, range(5000)))
+        repair(robot, spoiled(smooth_recording(regular()), 'effort', 1e187, range(5000)))
 
 
 def test_a_joint_without_end_may_turn_on(robot):
     endless = replace(robot, limits=replace(robot.limits, lower=np.full(3, np.nan),
                                             upper=np.full(3, np.nan)))
-    log = recording(regular())
+    log = smooth_recording(regular())
     time = 100.0 * log.time  # at rest for 800 s, then 318 turns
     turns = 10.0 * np.maximum(time - 800.0, 0.0)
     log = replace(log, time=time, position=np.stack([turns] * 3, axis=1))
@@ -173,7 +173,7 @@ def test_measured_data_lose_nothing(shared_data: Path) -> None:
 
 @pytest.mark.parametrize('storage', ['csv', 'mcap', 'sqlite3'])
 def test_damage_in_files_is_told_and_gone(robot, tmp_path, storage):
-    log = recording(regular(3.0))
+    log = smooth_recording(regular(3.0))
     position, effort, time = log.position.copy(), log.effort.copy(), log.time.copy()
     position[400, 0], effort[700:702, 2], time[900] = 1e187, -1e187, 2.0**31 - 1.0
     path = written(tmp_path, storage, replace(log, position=position, effort=effort, time=time))
@@ -212,7 +212,7 @@ def test_a_model_does_not_see_damaged_cells(robot, tmp_path):
 
 def test_the_monitor_skips_damaged_states(robot):
     model = model_of(robot)
-    log = recording(regular(3.0))
+    log = smooth_recording(regular(3.0))
     damaged = spoiled(spoiled(log, 'effort', 1e187, (700,)), 'position', -1e187, (900,))
     motion = monitor_input(model, damaged)
     assert sum('no robot' in n for n in motion.notes) == 2
@@ -226,7 +226,7 @@ def test_the_monitor_skips_damaged_states(robot):
 
 
 def test_damage_in_live_messages_is_told_and_gone(robot, tmp_path):
-    log = recording(regular(3.0))
+    log = smooth_recording(regular(3.0))
     stamps = START + np.round(1e9 * log.time).astype(np.int64)
     stamps[900] = LAST_STAMP
     effort = spoiled(log, 'effort', 1e187, (700,)).effort
@@ -270,7 +270,7 @@ def test_no_number_breaks_the_identification(robot, name, share):
 @pytest.mark.parametrize('value', [2.0**63 * 1e-9, -2.0**63 * 1e-9, *WORST])
 @pytest.mark.parametrize('share', ['half', 'all'])
 def test_no_stamp_breaks_the_identification(robot, share, value):
-    log = recording(regular(4.0))
+    log = smooth_recording(regular(4.0))
     time = log.time.copy()
     time[SHARES[share]] = value
     with may_refuse():

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from bags import STORE
-from pushed_arm import write_pushed
 from rosbags.rosbag2 import StoragePlugin, Writer
+from wrist_plant import write_pushed
 
 from robot_dynid import DataError, RawLog, RobotModel, external_torque, load_log, load_robot
 from robot_dynid.io.cdr import JOINT_STATE, WRENCH, encode_joint_states

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from nominal import nominal_model
-from synthetic_recordings import write_recording
+from recordings import write_recording
 
 from robot_dynid.cli.main import main
 from robot_dynid.monitoring import contact_events as contact_search

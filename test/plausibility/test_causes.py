@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from recordings import recording
 from spoiled_recordings import DEGREES, offset, swapped, time_in, times
-from synthetic_recordings import recording
 
 from robot_dynid.dynamics.rigid_body import inverse_dynamics
 from robot_dynid.io.log import load_log

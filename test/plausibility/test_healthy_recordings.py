@@ -8,11 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from random_recordings import HEALTHY, random_robot
-from strange_arms import load_arm
+from healthy_recordings import HEALTHY, random_robot
 from strange_gears import recording
-from strange_motions import TRAINING
-from strange_plant import Plant
+from strange_plant import TRAINING, Plant, load_arm
 
 from robot_dynid.io.log import load_log
 from robot_dynid.plausibility.causes import FITTED_ROWS, causes

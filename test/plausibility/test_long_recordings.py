@@ -6,10 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from strange_arms import load_arm
-from strange_motions import TRAINING
-from strange_plant import Plant
-from synthetic_recordings import recording
+from recordings import recording
+from strange_plant import TRAINING, Plant, load_arm
 
 from robot_dynid.errors import DataError
 from robot_dynid.plausibility.content import digests

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from synthetic_recordings import recording
+from recordings import recording
 
 from robot_dynid.plausibility import content
 from robot_dynid.plausibility.excerpt import sample_excerpts

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from recordings import recording
 from spoiled_recordings import set_back
-from synthetic_recordings import recording
 
 from robot_dynid.cli.main import main
 from robot_dynid.errors import DataError, ModelError, UsageError

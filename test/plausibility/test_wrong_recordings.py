@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from recordings import recording
 from spoiled_recordings import Row, table
-from synthetic_recordings import recording
 
 from robot_dynid.io.log import load_log
 from robot_dynid.plausibility.finding import (

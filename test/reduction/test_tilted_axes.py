@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from recordings import recording
 from single_joint_recordings import planned, torque_model, truth_of, with_effort
-from synthetic_recordings import recording
 from tolerances import REPRESENTED
 
 pytest.importorskip('pinocchio')

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from recordings import recording
 from report_pages import NO_BROWSER, Page, PageError, browser, browser_path
-from synthetic_recordings import recording
 
 from robot_dynid import figures
 from robot_dynid.collision.scene import build_scene

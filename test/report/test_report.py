@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from recordings import recording
 from report_pages import unpacked
-from synthetic_recordings import recording
 
 from robot_dynid.document import (
     Action,

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from synthetic_recordings import recording
+from recordings import recording
 
 from robot_dynid.cli.main import main
 from robot_dynid.dynamics.rigid_body import gravity_effort

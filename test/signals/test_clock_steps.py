@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from recordings import recording, regular
+from recordings import regular, smooth_recording
 
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.signals.alignment import clock_steps
@@ -47,7 +47,7 @@ def test_stamps_with_much_jitter_are_of_one_clock() -> None:
 
 @pytest.mark.parametrize('back', [0.5, None])
 def test_every_part_is_kept_and_none_is_spliced(back: float | None) -> None:
-    robot, log = load_robot('planar_3r'), recording(TIME)
+    robot, log = load_robot('planar_3r'), smooth_recording(TIME)
     half = len(TIME) // 2
     time = TIME.copy()
     time[half:] -= TIME[half] if back is None else back

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from repeated_motion import RATE, motion
+from motions import RATE, repeated_motion
 
 from robot_dynid.signals import held_out_motion
 from robot_dynid.signals.held_out_motion import (
@@ -32,7 +32,7 @@ def folds_of(recordings, guard=0.0):
 @settings(max_examples=25)
 @given(st.integers(0, 10**6), st.floats(3.0, 20.0), st.integers(2, 4), st.integers(2, 7))
 def test_periods_share_their_folds(seed, period, periods, joints):
-    samples = motion(seed, period, periods, joints, noise=1e-3)
+    samples = repeated_motion(seed, period, periods, joints, noise=1e-3)
     fold, = folds_of([samples])
     length = round(period * RATE)
     first = fold[:length]
@@ -56,7 +56,8 @@ def test_states_of_days_are_thinned(monkeypatch):
 
 
 def test_a_motion_recorded_again_is_in_the_folds_of_the_first_wherever_it_begins():
-    once, again, other = motion(3, 8.0, 1), motion(3, 8.0, 1.5, begins=3.3), motion(4, 8.0, 1)
+    once, other = repeated_motion(3, 8.0, 1), repeated_motion(4, 8.0, 1)
+    again = repeated_motion(3, 8.0, 1.5, begins=3.3)
     first, second, third = folds_of([once, again, other])
     expected = np.interp((again.time + 3.3) % 8.0, once.time, first)
     assert np.mean(second == expected) > 0.85
@@ -66,7 +67,7 @@ def test_a_motion_recorded_again_is_in_the_folds_of_the_first_wherever_it_begins
 @pytest.mark.parametrize('merged', [False, True])
 def test_a_motion_recorded_again_whole_turns_away_is_the_same(merged):
     """As a driver reports it that wraps, where the motion begins near the seam."""
-    once, again = motion(3, 8.0, 1), motion(3, 8.0, 1.5, begins=3.3)
+    once, again = repeated_motion(3, 8.0, 1), repeated_motion(3, 8.0, 1.5, begins=3.3)
     away = replace(again, position=again.position + 2.0 * np.pi * np.array([1.0, -2.0, 0.0]))
     held_out, other, plain = DistinctMotion(), DistinctMotion(), DistinctMotion()
     held_out.add(once), plain.add(once)
@@ -82,7 +83,7 @@ def test_a_motion_recorded_again_whole_turns_away_is_the_same(merged):
 
 
 def test_a_part_of_a_motion_of_many_turns_stays_where_it_is():
-    once, part = motion(3, 8.0, 1), motion(3, 8.0, 0.4)
+    once, part = repeated_motion(3, 8.0, 1), repeated_motion(3, 8.0, 0.4)
     along = 4.0 * once.time[:, None]
     spin, again = (replace(one, position=one.position + along[:len(one.time)],
                            velocity=one.velocity + 4.0) for one in (once, part))
@@ -94,14 +95,14 @@ def test_a_part_of_a_motion_of_many_turns_stays_where_it_is():
 
 
 def test_distinct_motion_is_cut_in_order_of_time_whatever_the_recordings_are():
-    recordings = [motion(seed, 4.0, 1) for seed in range(7)]
+    recordings = [repeated_motion(seed, 4.0, 1) for seed in range(7)]
     order = np.concatenate(folds_of(recordings))
     assert np.all(np.diff(order) >= 0)
     assert np.all(np.bincount(order) > 0.9 * len(order) / MOTION_FOLDS)
 
 
 def test_rest_belongs_to_what_was_before_it():
-    samples = motion(1, 8.0, 1)
+    samples = repeated_motion(1, 8.0, 1)
     still = np.repeat(samples.position[400:401], 500, axis=0)
     position = np.concatenate([samples.position[:400], still, samples.position[400:]])
     velocity = np.concatenate([samples.velocity[:400], 0.0 * still, samples.velocity[400:]])
@@ -112,7 +113,7 @@ def test_rest_belongs_to_what_was_before_it():
 
 @pytest.mark.parametrize('still', [True, False])
 def test_short_or_still_recordings_have_folds_in_time(still):
-    samples = motion(2, 1.0, 1)
+    samples = repeated_motion(2, 1.0, 1)
     if still:
         samples = Samples(samples.joints, samples.time, 0.0 * samples.position,
                           0.0 * samples.velocity, 0.0 * samples.position)
@@ -121,7 +122,8 @@ def test_short_or_still_recordings_have_folds_in_time(still):
 
 
 def test_cells_of_a_later_recording_are_those_it_passes_again():
-    once, again, other = motion(3, 8.0, 1), motion(3, 8.0, 1.5, begins=3.3), motion(4, 8.0, 1)
+    once, other = repeated_motion(3, 8.0, 1), repeated_motion(4, 8.0, 1)
+    again = repeated_motion(3, 8.0, 1.5, begins=3.3)
     held_out = DistinctMotion()
     first, second, third = (held_out.add(samples) for samples in (once, again, other))
     count = first.max() + 1
@@ -131,7 +133,7 @@ def test_cells_of_a_later_recording_are_those_it_passes_again():
 
 @pytest.mark.parametrize('parts', [1, 2, 3])
 def test_motion_merges_as_if_it_had_been_added_in_one_place(parts):
-    recordings = [motion(seed, 8.0, periods) for seed, periods in (
+    recordings = [repeated_motion(seed, 8.0, periods) for seed, periods in (
         (3, 2), (4, 1), (3, 1), (5, 2))]
     whole, apart = DistinctMotion(), [DistinctMotion(), DistinctMotion()]
     for samples in recordings:
@@ -146,8 +148,8 @@ def test_motion_merges_as_if_it_had_been_added_in_one_place(parts):
 
 
 def test_a_recording_at_rest_comes_after_one_that_moves():
-    held_out, still = DistinctMotion(), motion(2, 1.0, 1)
-    held_out.add(motion(3, 8.0, 1))
+    held_out, still = DistinctMotion(), repeated_motion(2, 1.0, 1)
+    held_out.add(repeated_motion(3, 8.0, 1))
     count = len(held_out.seconds)
     cells = held_out.add(Samples(still.joints, still.time, 0.0 * still.position,
                                  0.0 * still.velocity, 0.0 * still.position))
@@ -174,7 +176,7 @@ def test_every_fold_has_cells_and_they_are_in_order(seconds):
 
 def test_cells_get_coarser_and_hold_all_seconds():
     held_out = DistinctMotion()
-    held_out.add(motion(7, 9.0, 1))
+    held_out.add(repeated_motion(7, 9.0, 1))
     coarse = held_out.coarser()
     assert len(coarse.seconds) == -(-len(held_out.seconds) // 2)
     assert coarse.seconds.sum() == pytest.approx(held_out.seconds.sum())
@@ -184,10 +186,10 @@ def test_cells_get_coarser_and_hold_all_seconds():
 def test_states_stay_few_and_motion_is_known_again():
     held_out = DistinctMotion()
     for seed in range(50, 59):
-        held_out.add(motion(seed, 100.0, 1))
+        held_out.add(repeated_motion(seed, 100.0, 1))
     assert len(held_out.states) <= MAX_STATES
     count = len(held_out.seconds)
-    assert np.mean(held_out.add(motion(52, 100.0, 1)) < count) > 0.9
+    assert np.mean(held_out.add(repeated_motion(52, 100.0, 1)) < count) > 0.9
 
 
 #: who holds motion out, and to decide what

@@ -8,7 +8,15 @@ import numpy as np
 import pytest
 from chains import random_chain
 from motions import STEP, lively, torque_model
-from recordings import DT, effort_error, errors, motion, prepared, recording, regular
+from recordings import (
+    DT,
+    effort_error,
+    motion_errors,
+    prepared,
+    regular,
+    smooth_motion,
+    smooth_recording,
+)
 from tolerances import DEVIATION_RATIO, ENDS, LAG, RESAMPLED
 
 from robot_dynid.identification.selection import effort_lag
@@ -28,8 +36,8 @@ def robot():
 def test_velocity_lag_is_found(late):
     rng = np.random.default_rng(7)
     time = regular()
-    q, _, _ = motion(time)
-    _, qd, _ = motion(time - late)
+    q, _, _ = smooth_motion(time)
+    _, qd, _ = smooth_motion(time - late)
     lag = velocity_lag(q, qd + 1e-3 * rng.normal(size=q.shape), DT)
     assert lag.seconds == pytest.approx(late, abs=LAG)
     assert lag.significant == (late != 0.0)
@@ -37,11 +45,11 @@ def test_velocity_lag_is_found(late):
 
 def test_late_velocity_is_corrected_and_said(robot):
     time = regular()
-    q, _, _ = motion(time)
-    _, late, _ = motion(time - 0.004)
-    samples, notes = prepared(robot, replace(recording(time), position=q, velocity=late))
+    q, _, _ = smooth_motion(time)
+    _, late, _ = smooth_motion(time - 0.004)
+    samples, notes = prepared(robot, replace(smooth_recording(time), position=q, velocity=late))
     assert [n for n in notes if 'velocity is 4.01 +- ' in n and 'later than position' in n]
-    assert errors(samples)[1] < ENDS[1]
+    assert motion_errors(samples)[1] < ENDS[1]
 
 
 def test_shift_moves_late_values_back():
@@ -53,8 +61,8 @@ def test_shift_moves_late_values_back():
 
 def test_effort_lag_setting_moves_the_effort(robot):
     time = regular()
-    _, qd, qdd = motion(time - 0.006)
-    log = replace(recording(time), effort=5.0 * qd + 3.0 * qdd)
+    _, qd, qdd = smooth_motion(time - 0.006)
+    log = replace(smooth_recording(time), effort=5.0 * qd + 3.0 * qdd)
     samples, _ = prepared(robot, log, effort_lag=0.006)
     assert effort_error(samples) < 10 * RESAMPLED
 
@@ -76,7 +84,7 @@ def assert_honest(lags):
 def test_deviation_of_the_lag_of_velocity_holds_for_coloured_noise():
     rng = np.random.default_rng(11)
     time = regular(5.0)
-    q, qd, _ = motion(time)
+    q, qd, _ = smooth_motion(time)
     assert_honest(velocity_lag(q, qd + 0.01 * coloured(rng, len(time), DT), DT)
                   for _ in range(200))
 

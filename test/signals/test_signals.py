@@ -7,7 +7,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from recordings import DT, JOINTS, effort_error, errors, motion, prepared, recording, regular
+from recordings import (
+    DT,
+    JOINTS,
+    effort_error,
+    motion_errors,
+    prepared,
+    regular,
+    smooth_motion,
+    smooth_recording,
+)
 from tolerances import ENDS, RESAMPLED
 
 from robot_dynid.errors import DataError, UsageError
@@ -32,10 +41,10 @@ def robot():
 
 @pytest.mark.parametrize('velocity', [True, False])
 def test_clean_recording_comes_through(robot, velocity):
-    samples, notes = prepared(robot, recording(regular(), velocity))
+    samples, notes = prepared(robot, smooth_recording(regular(), velocity))
     assert notes == ()
-    assert np.all(errors(samples) < RESAMPLED)
-    assert np.all(errors(samples, 0.0) < ENDS)
+    assert np.all(motion_errors(samples) < RESAMPLED)
+    assert np.all(motion_errors(samples, 0.0) < ENDS)
     assert effort_error(samples) < RESAMPLED
     assert samples.measured is not None and samples.cutoff == 20.0
 
@@ -43,34 +52,34 @@ def test_clean_recording_comes_through(robot, velocity):
 def test_jittery_stamps_are_resampled(robot):
     rng = np.random.default_rng(1)
     time = regular() + rng.uniform(-0.3, 0.3, len(regular())) * DT
-    samples, _ = prepared(robot, recording(time))
+    samples, _ = prepared(robot, smooth_recording(time))
     assert np.ptp(np.diff(samples.time)) < 1e-12
-    assert np.all(errors(samples) < [RESAMPLED, RESAMPLED, 20 * RESAMPLED])
+    assert np.all(motion_errors(samples) < [RESAMPLED, RESAMPLED, 20 * RESAMPLED])
 
 
 def test_skipped_ticks_are_filled(robot):
     rng = np.random.default_rng(2)
     keep = rng.random(len(regular())) > 0.2
     keep[:2] = keep[-1] = True
-    samples, notes = prepared(robot, recording(regular()[keep]))
+    samples, notes = prepared(robot, smooth_recording(regular()[keep]))
     assert len(samples.starts) == 1
     assert not [n for n in notes if 'gap' in n]
-    assert np.all(errors(samples) < [RESAMPLED, RESAMPLED, 20 * RESAMPLED])
+    assert np.all(motion_errors(samples) < [RESAMPLED, RESAMPLED, 20 * RESAMPLED])
 
 
 def test_stale_rows_in_motion_are_dropped_and_counted(robot):
-    log = recording(regular())
+    log = smooth_recording(regular())
     rows = np.arange(100, 4900, 50)
     arrays = {name: getattr(log, name).copy() for name in ('position', 'velocity', 'effort')}
     for values in arrays.values():
         values[rows] = values[rows - 1]
     samples, notes = prepared(robot, replace(log, **arrays))
     assert any(f'{len(rows)} stale rows' in n for n in notes)
-    assert np.all(errors(samples) < [RESAMPLED, RESAMPLED, 20 * RESAMPLED])
+    assert np.all(motion_errors(samples) < [RESAMPLED, RESAMPLED, 20 * RESAMPLED])
 
 
 def test_repeated_rows_at_rest_stay(robot):
-    log = recording(regular(), rest=2.0)
+    log = smooth_recording(regular(), rest=2.0)
     _, notes = prepared(robot, log)
     assert not [n for n in notes if 'stale' in n]
 
@@ -78,10 +87,10 @@ def test_repeated_rows_at_rest_stay(robot):
 def test_gap_splits_the_recording(robot):
     time = regular()
     time = time[(time < 3.0) | (time > 4.0)]
-    samples, notes = prepared(robot, recording(time))
+    samples, notes = prepared(robot, smooth_recording(time))
     assert any('1 gap(s)' in n and 'longest 1' in n for n in notes)
     assert len(samples.starts) == 2
-    assert np.all(errors(samples) < ENDS)
+    assert np.all(motion_errors(samples) < ENDS)
     assert not np.any((samples.time > 3.0) & (samples.time < 4.0))
     first, second = samples.segments
     assert samples.time[first][-1] < 3.0 < 4.0 < samples.time[second][0]
@@ -94,32 +103,32 @@ def test_backward_and_duplicate_and_infinite_stamps_are_dropped(robot):
     spoiled[1500:1503] = spoiled[1490]
     spoiled[2500] = np.nan
     spoiled[2600] = -np.inf
-    samples, notes = prepared(robot, replace(recording(time), time=spoiled))
+    samples, notes = prepared(robot, replace(smooth_recording(time), time=spoiled))
     assert any('dropped 6 of 5000 rows' in n for n in notes)
-    assert np.all(errors(samples) < [RESAMPLED, RESAMPLED, 20 * RESAMPLED])
+    assert np.all(motion_errors(samples) < [RESAMPLED, RESAMPLED, 20 * RESAMPLED])
 
 
 def test_stamp_far_ahead_costs_the_rows_it_overtakes_and_says_so(robot):
     time = regular().copy()
     time[-1] = 1e6
-    _, notes = prepared(robot, replace(recording(regular()), time=time))
+    _, notes = prepared(robot, replace(smooth_recording(regular()), time=time))
     assert any('gap(s)' in n for n in notes)
 
 
 @pytest.mark.parametrize('bad', [np.nan, np.inf, -np.inf])
 def test_cells_that_are_not_finite_are_filled_and_named(robot, bad):
-    log = recording(regular())
+    log = smooth_recording(regular())
     position, effort = log.position.copy(), log.effort.copy()
     position[1000, 1] = effort[2000:2003, 2] = bad
     samples, notes = prepared(robot, replace(log, position=position, effort=effort))
     assert any('position.joint_2: 1 values' in n for n in notes)
     assert any('effort.joint_3: 3 values' in n for n in notes)
     assert np.isfinite(samples.effort).all()
-    assert errors(samples)[0] < 1e-3
+    assert motion_errors(samples)[0] < 1e-3
 
 
 def test_channel_without_any_finite_value_is_refused(robot):
-    log = recording(regular())
+    log = smooth_recording(regular())
     effort = log.effort.copy()
     effort[:, 1] = np.nan
     with pytest.raises(DataError, match=r'run\.csv: effort\.joint_2 holds no finite value'):
@@ -127,7 +136,7 @@ def test_channel_without_any_finite_value_is_refused(robot):
 
 
 def test_missing_and_dead_effort_are_refused(robot):
-    log = recording(regular())
+    log = smooth_recording(regular())
     with pytest.raises(DataError, match='holds no effort; record'):
         repair(robot, replace(log, effort=None))
     effort = log.effort.copy()
@@ -137,14 +146,14 @@ def test_missing_and_dead_effort_are_refused(robot):
 
 
 def test_joints_of_another_robot_are_refused(robot):
-    log = replace(recording(regular()), joints=('a', 'b', 'c'))
+    log = replace(smooth_recording(regular()), joints=('a', 'b', 'c'))
     with pytest.raises(UsageError, match='not those of planar_3r'):
         repair(robot, log)
 
 
 @pytest.mark.parametrize('rows', [0, 1])
 def test_recording_of_no_length_is_refused(robot, rows):
-    log = recording(regular())
+    log = smooth_recording(regular())
     cut = replace(log, time=log.time[:rows], position=log.position[:rows],
                   velocity=log.velocity[:rows], effort=log.effort[:rows] + 1.0)
     with pytest.raises(DataError, match=r'run\.csv'):
@@ -153,7 +162,7 @@ def test_recording_of_no_length_is_refused(robot, rows):
 
 def test_recording_shorter_than_the_filter_is_refused(robot):
     with pytest.raises(DataError, match='no stretch is longer than'):
-        prepared(robot, recording(regular(0.3)), cutoff=2.0)
+        prepared(robot, smooth_recording(regular(0.3)), cutoff=2.0)
 
 
 def test_wrong_shapes_are_refused():
@@ -162,7 +171,7 @@ def test_wrong_shapes_are_refused():
 
 
 def test_rest_at_the_ends_is_trimmed(robot):
-    log = recording(regular(), rest=2.0)
+    log = smooth_recording(regular(), rest=2.0)
     samples, _ = prepared(robot, log)
     assert 1.8 < samples.time[0] < 2.6 and 7.4 < samples.time[-1] < 8.2
     whole, _ = prepared(robot, log, trim_rest=False)
@@ -182,7 +191,7 @@ def test_recording_wholly_at_rest_stays_whole(robot):
 
 
 def test_thinning_takes_every_nth_sample(robot):
-    log = recording(regular())
+    log = smooth_recording(regular())
     thin, _ = prepared(robot, log, cutoff=5.0)
     full, _ = prepared(robot, log, cutoff=5.0, decimate=False)
     stride = round((thin.time[1] - thin.time[0]) / DT)
@@ -192,7 +201,7 @@ def test_thinning_takes_every_nth_sample(robot):
 
 
 def test_rate_resamples(robot):
-    log = recording(regular())
+    log = smooth_recording(regular())
     whole = Preprocessing(20.0, 400.0, decimate=False)
     samples = prepare(robot, repair(robot, log, rate=400.0), whole)
     assert np.diff(samples.time) == pytest.approx(0.0025)
@@ -213,12 +222,12 @@ def test_current_becomes_torque_by_the_gains():
 
 
 def test_typical_step_is_a_median_over_recordings():
-    logs = [recording(regular()), recording(np.arange(0.0, 1.0, 0.1))]
+    logs = [smooth_recording(regular()), smooth_recording(np.arange(0.0, 1.0, 0.1))]
     assert typical_step(logs) == pytest.approx(DT)
 
 
 def test_parts_and_joined_samples_keep_their_segments(robot):
-    samples, _ = prepared(robot, recording(regular()))
+    samples, _ = prepared(robot, smooth_recording(regular()))
     joined = concatenate([samples.part(slice(0, 100)), samples.part(slice(200, 260))])
     assert joined.starts == (0, 100) and len(joined) == 160
     assert joined.part(slice(90, 120)).starts == (0, 10)
@@ -230,22 +239,22 @@ def test_positions_between_stamps_follow_a_cubic_spline():
     """A straight line between samples would be 5e-6 off and put steps into the velocity."""
     time = regular()
     late = np.where(np.arange(len(time)) % 2, time + 0.3 * DT, time)
-    even = resample_uniform(recording(late), DT)
+    even = resample_uniform(smooth_recording(late), DT)
     inside = slice(10, -10)
-    assert even.position[inside] == pytest.approx(motion(even.time)[0][inside], abs=1e-9)
+    assert even.position[inside] == pytest.approx(smooth_motion(even.time)[0][inside], abs=1e-9)
 
 
 @pytest.mark.parametrize(('pause', 'parts'), [(0.2, 1), (0.45, 1), (0.6, 2)])
 def test_slow_recordings_may_pause_for_ten_steps(pause, parts):
     time = np.arange(0.0, 5.0, 0.05)
-    log = recording(np.where(time > 2.0, time + pause - 0.05, time))
+    log = smooth_recording(np.where(time > 2.0, time + pause - 0.05, time))
     found, notes = split_at_gaps(log, 0.05)
     assert (len(found), len(notes)) == (parts, parts - 1)
 
 
 def test_a_reference_that_begins_later_is_no_hole():
     """The controller publishes less often than joint states come."""
-    log = recording(regular())
+    log = smooth_recording(regular())
     reference = log.position + 0.01
     reference[:3] = reference[-2:] = np.nan
     filled, notes = fill_holes(replace(log, reference_position=reference))
@@ -256,7 +265,7 @@ def test_a_reference_that_begins_later_is_no_hole():
 
 
 def test_rows_are_stale_even_where_the_reference_goes_on():
-    log = recording(regular())
+    log = smooth_recording(regular())
     reference = log.position + 0.01
     for values in (log.position, log.velocity, log.effort):
         values[100] = values[99]

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from bags import states, write_topics
-from synthetic_recordings import recording
+from recordings import recording
 
 from robot_dynid.errors import DataError, UsageError
 from robot_dynid.files import file_digest

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from sine_motion import Sines
+from motions import Sines
 from tolerances import DRIVE_STATICS
 
 from robot_dynid import load_robot

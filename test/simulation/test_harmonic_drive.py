@@ -10,8 +10,8 @@ import mujoco
 import numpy as np
 import pinocchio
 import pytest
+from motions import Sines
 from scipy.linalg import eigh
-from sine_motion import Sines
 from tolerances import DRIVE_ENERGY, DRIVE_RESONANCE, DRIVE_STATICS
 
 from robot_dynid import load_robot

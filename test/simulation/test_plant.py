@@ -10,8 +10,8 @@ import mujoco
 import numpy as np
 import pinocchio
 import pytest
+from motions import Sines
 from robot_descriptions import own_robots
-from sine_motion import Sines
 
 from robot_dynid import load_robot
 from robot_dynid.errors import MissingDependency, RobotError, UsageError

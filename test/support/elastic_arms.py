@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from sine_motion import Sines
+from motions import Sines
 
 from robot_dynid import load_robot
 from robot_dynid.robot.model import RobotModel

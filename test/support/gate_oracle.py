@@ -22,7 +22,7 @@ import numpy as np
 from gate_rows import Case, Row, Take
 from numpy.typing import NDArray
 from scipy.optimize import lsq_linear
-from strange_arms import regressor
+from strange_plant import regressor
 
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.types import FloatArray, RawLog

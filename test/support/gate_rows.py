@@ -22,9 +22,20 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pinocchio as pin
 from spoiled_recordings import DEGREES, offset, swapped, time_in, times, together
-from strange_arms import ARMS, ROOT, Arm, ArmFile, available, inverse_dynamics, load_arm, urdf_of
-from strange_motions import TRAINING, Motion, judging
-from strange_plant import Plant
+from strange_plant import (
+    ARMS,
+    ROOT,
+    TRAINING,
+    Arm,
+    ArmFile,
+    Motion,
+    Plant,
+    available,
+    inverse_dynamics,
+    judging,
+    load_arm,
+    urdf_of,
+)
 
 from robot_dynid import load_robot
 from robot_dynid.errors import DynIdError

@@ -28,12 +28,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from gate_healthy import drawn, healthy_lines, measured, simulated
-from gate_obey import CELLS, case_of_row, lines_of, obey
 from gate_oracle import TORQUE, Told, can_tell, told
-from gate_remedy import puts_right, remedies
+from gate_remedy import CELLS, case_of_row, lines_of, obey, puts_right, remedies
 from gate_rows import ROWS, Case, Row, Take, arm_names, cached
-from strange_motions import TRAINING
+from healthy_recordings import drawn, healthy_lines, measured, simulated
+from strange_plant import TRAINING
 
 from robot_dynid.plausibility.finding import Finding, Severity
 from robot_dynid.plausibility.gate import examine, verdict

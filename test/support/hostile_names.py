@@ -17,7 +17,7 @@ from xml.etree.ElementTree import fromstring
 import numpy as np
 from feasible_models import feasible_model
 from fuzzing import fault_of
-from synthetic_recordings import recording
+from recordings import recording
 from text_inputs import NAMES
 from uses import command, one_in, require_page
 

@@ -1,4 +1,8 @@
-"""Lively motions with the effort of a known truth, without filters: for tests of estimators."""
+"""Motions of sines in closed form, and the effort of a known truth along them, without filters.
+
+Lively ones for tests of estimators, ones whose encoders are noisy (what biases least squares),
+ones that repeat, and ones within the limits of an arm.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +11,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from robot_dynid.estimation.experiment import TorqueModel
+from robot_dynid.estimation.experiment import Experiment, TorqueModel
 from robot_dynid.identified.structure import Structure
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.robot_file import load_robot
-from robot_dynid.types import FloatArray, Samples
+from robot_dynid.signals.prepare import Preprocessing, prepare, repair
+from robot_dynid.trajectories.trajectory import Motion
+from robot_dynid.types import FloatArray, RawLog, Samples
 
 STEP = 0.01
 
@@ -70,3 +76,80 @@ def stacked(model: TorqueModel, samples: Samples) -> tuple[FloatArray, FloatArra
     assert samples.effort is not None
     columns = model.columns(samples)
     return columns.transpose(2, 0, 1).reshape(-1, columns.shape[1]), samples.effort.ravel()
+
+
+NOISY_RATE = 500.0
+#: effort noise relative to the peak; a cut-off [Hz] far above the motion, which ends at 1 Hz
+EFFORT_NOISE, WIDE = 0.01, 50.0
+
+
+def noisy_log(
+    model: TorqueModel, seed: int, position_noise: float, seconds: float, lag: float = 0.0
+) -> RawLog:
+    """Return a recording without velocities whose positions have white noise [rad].
+
+    The drives follow a reference ``lag`` [s] ahead of the motion.
+    """
+    true = lively(model, round(seconds * NOISY_RATE), step=1.0 / NOISY_RATE)
+    assert true.effort is not None
+    rng = np.random.default_rng(seed)
+    position, effort = rng.normal(size=(2, *true.position.shape))
+    size = EFFORT_NOISE * np.abs(true.effort).max(axis=0)
+    log = RawLog(f'seed {seed}', model.robot.joints, true.time,
+                 true.position + position_noise * position, effort=true.effort + size * effort)
+    if lag:
+        ahead = true.position + lag * true.velocity + 0.5 * lag**2 * true.acceleration
+        log = replace(log, reference_position=ahead)
+    return log
+
+
+def noisy(
+    model: TorqueModel, seed: int, position_noise: float, seconds: float = 40.0, lag: float = 0.0
+) -> Experiment:
+    """Return the experiment of one such recording, filtered at the wide cut-off."""
+    log = noisy_log(model, seed, position_noise, seconds, lag)
+    samples = prepare(model.robot, repair(model.robot, log), Preprocessing(WIDE))
+    return Experiment.of(model, [samples])
+
+
+def parameter_errors(model: TorqueModel, values: np.ndarray) -> np.ndarray:
+    """Return the deviation (b,) of parameters from the truth."""
+    return np.asarray(values - truth_of(model))
+
+
+RATE = 100.0
+
+
+def repeated_motion(seed, period, periods, joints=3, begins=0.0, noise=0.0):
+    """Return samples of a random motion that repeats, and begins some seconds into its period."""
+    random = np.random.default_rng(seed)
+    time = np.arange(0.0, period * periods, 1.0 / RATE)
+    phase = 2.0 * np.pi / period * (time[:, None] + begins)
+    position, velocity = np.zeros((2, len(time), joints))
+    for k in range(1, 5):
+        a, b = random.normal(size=(2, joints)) / k
+        position += a * np.sin(k * phase) + b * np.cos(k * phase)
+        velocity += k * (a * np.cos(k * phase) - b * np.sin(k * phase)) * 2.0 * np.pi / period
+    position += noise * np.random.default_rng(seed + 1).normal(size=position.shape)
+    names = tuple(f'joint_{j + 1}' for j in range(joints))
+    return Samples(names, time, position, velocity, np.zeros_like(position))
+
+
+class Sines:
+    """Five harmonics per joint, at rest at both ends, within 70 % of the limits."""
+
+    def __init__(self, robot: RobotModel, duration: float = 4.0) -> None:
+        self.joints, self.duration = robot.joints, duration
+        self.rate = 2.0 * np.pi / duration * np.arange(1, 6)
+        rng = np.random.default_rng(0)
+        self.amplitude = rng.normal(size=(5, robot.n)) / self.rate[:, None]
+        motion = self.sample(np.linspace(0.0, duration, 1000))
+        speed = 0.7 * robot.limits.velocity / np.abs(motion.velocity).max(axis=0)
+        acceleration = 0.7 * robot.limits.acceleration / np.abs(motion.acceleration).max(axis=0)
+        self.amplitude *= np.minimum(speed, acceleration)
+
+    def sample(self, time: FloatArray) -> Motion:
+        phase, a, w = np.outer(time, self.rate), self.amplitude, self.rate[:, None]
+        zero = np.zeros((len(time), len(self.joints)))
+        return Motion((1.0 - np.cos(phase)) @ a, np.sin(phase) @ (a * w),
+                      np.cos(phase) @ (a * w**2), zero)

@@ -3,8 +3,8 @@
 Requests and goals are numbers, sizes, names, paths and texts, each made from its seed and its
 number alone, so that any can be made again; joint states are raw bytes, as a broken driver, or
 somebody who means harm, sends them. Checked are the answers of a node, its parameters, its log and
-the files beside it. ROBOT_DYNID_FUZZ='SEED COUNT' chooses the inputs of a long run, and of a failure
-again.
+the files beside it. ROBOT_DYNID_FUZZ='SEED COUNT' chooses the inputs of a long run, and of a
+failure again.
 """
 
 from __future__ import annotations

@@ -1,26 +1,336 @@
-"""A plant apart from every law and simulator of the package.
+"""A plant apart from every law and simulator of the package, its arms, and motions for it.
 
-Pinocchio moves the links, which differ from their description. Friction is of no class of the
-package: two memories (bristles of different length), a Stribeck curve with an exponent that is
-neither 1 nor 2, a power of the speed, directions, position, load and warm-up. Gears ripple and
-cables pull. Sensors have steps, noise, lag, late filtered velocities and lost samples.
+The arms are public URDFs (example-robot-data and pybullet are looked for in every folder that
+Python imports from), those of the repository, and a SCARA written here. Pinocchio moves the links,
+which differ from their description. Friction is of no class of the package: two memories (bristles
+of different length), a Stribeck curve with an exponent that is neither 1 nor 2, a power of the
+speed, directions, position, load and warm-up. Gears ripple and cables pull. Sensors have steps,
+noise, lag, late filtered velocities and lost samples. A motion is a function of time [s], (T,),
+that returns position, velocity and acceleration (T, n); there are those to train on, and two
+others to judge on.
 
 What identification makes of it: `python test/support/strange_scores.py --help`.
 """
 
 from __future__ import annotations
 
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pinocchio as pin
+from robot_descriptions import PLACES
+from scipy.interpolate import CubicSpline
 from scipy.signal import lfilter
-from strange_arms import Arm, inverse_dynamics
-from strange_motions import Motion
 
+from robot_dynid import load_robot
+from robot_dynid.robot.model import PRISMATIC, RobotModel
 from robot_dynid.types import FloatArray, RawLog
+
+ROOT = Path(__file__).resolve().parents[2]
+SCARA = """<robot name="scara"><link name="base"/>{bodies}</robot>"""
+#: joint, type, axis, origin [m], limits (lower, upper, velocity), mass [kg], centre [m]
+SCARA_LINKS = (
+    ('shoulder', 'revolute', '0 0 1', '0 0 0.4', (-2.2, 2.2, 3.0), 7.0, '0.16 0.01 0.03'),
+    ('elbow', 'revolute', '0 0 1', '0.35 0 0', (-2.4, 2.4, 4.0), 4.5, '0.14 -0.01 0.05'),
+    ('lift', 'prismatic', '0 0 -1', '0.3 0 0', (0.0, 0.25, 0.6), 1.6, '0.01 0 0.08'),
+    ('spindle', 'revolute', '0 0 -1', '0 0 0.1', (-3.0, 3.0, 6.0), 0.6, '0.02 0.01 0.04'),
+)
+#: largest speed and acceleration of motions: of joints that turn [rad/s, rad/s^2] and slide [m/s,
+#: m/s^2]
+TURNS, SLIDES = (2.0, 6.0), (0.3, 1.0)
+#: largest way from the middle [rad], where the limits allow more
+REACH = 1.1
+
+
+@dataclass(frozen=True)
+class ArmFile:
+    """A URDF and the joints of the arm in it; no ``joints``: all of them."""
+
+    path: str
+    joints: tuple[str, ...] = ()
+
+
+def _numbered(pattern: str, *numbers: int) -> tuple[str, ...]:
+    return tuple(pattern.format(number) for number in numbers)
+
+
+ARMS = {
+    'ur5': ArmFile('ur_description/urdf/ur5_robot.urdf'),
+    'ur10': ArmFile('ur_description/urdf/ur10_robot.urdf'),
+    'panda': ArmFile('panda_description/urdf/panda.urdf',
+                     _numbered('panda_joint{}', *range(1, 8))),
+    'jaco': ArmFile('kinova_description/robots/kinova.urdf'),
+    'xarm7': ArmFile('xarm_description/urdf/xarm7.urdf'),
+    'tiago': ArmFile('tiago_description/robots/tiago_no_hand.urdf', (
+        'torso_lift_joint', *_numbered('arm_{}_joint', *range(1, 8)))),
+    'talos': ArmFile('talos_data/robots/talos_left_arm.urdf',
+                     _numbered('arm_left_{}_joint', *range(2, 8))),
+    'z1': ArmFile('z1_description/urdf/z1.urdf', _numbered('joint{}', *range(1, 7))),
+    'so101': ArmFile('so_arm_description/urdf/so101.urdf', (
+        'shoulder_pan', 'shoulder_lift', 'elbow_flex', 'wrist_flex', 'wrist_roll')),
+    'baxter': ArmFile('baxter_description/urdf/baxter.urdf', tuple(
+        f'left_{name}' for name in ('s0', 's1', 'e0', 'e1', 'w0', 'w1', 'w2'))),
+    'pendulum': ArmFile('double_pendulum_description/urdf/double_pendulum_continuous.urdf'),
+    'iiwa': ArmFile('kuka_iiwa/model.urdf'),
+    'xarm6': ArmFile('xarm/xarm6_robot.urdf'),
+    'franka': ArmFile('franka_panda/panda.urdf', _numbered('panda_joint{}', *range(1, 8))),
+    'scara': ArmFile(''),
+    'planar': ArmFile('urdf/planar_3r.urdf'),
+    'ur10e': ArmFile('urdf/ur10e.urdf'),
+    'puma': ArmFile('urdf/puma560.urdf'),
+    'tx40': ArmFile('urdf/tx40.urdf'),
+    'stanford': ArmFile('urdf/stanford_arm.urdf'),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Arm:
+    """An arm as its description says it is, for robot_dynid and for Pinocchio.
+
+    Motions stay within ``middle`` +- ``half`` (n,), ``speed`` and ``acceleration`` (n,).
+    """
+
+    name: str
+    robot: RobotModel
+    nominal: Any
+    middle: FloatArray
+    half: FloatArray
+    speed: FloatArray
+    acceleration: FloatArray
+
+    @property
+    def n(self) -> int:
+        """Number of joints."""
+        return len(self.middle)
+
+    @property
+    def slides(self) -> FloatArray:
+        """Whether joints (n,) slide, as 0 or 1."""
+        return np.array([kind == PRISMATIC for kind in self.robot.types], dtype=float)
+
+
+def urdf_of(name: str) -> Path | None:
+    """Return the URDF file of an arm, None where its package is not installed."""
+    if name == 'scara':
+        return _scara()
+    file = ARMS[name].path
+    folders = [ROOT / 'robot_dynid', *(Path(folder) / place for folder in dict.fromkeys(sys.path)
+                       for place in PLACES)]
+    return next((folder / file for folder in folders if (folder / file).is_file()), None)
+
+
+def available() -> tuple[str, ...]:
+    """Return the names of all arms whose description is installed."""
+    return tuple(name for name in ARMS if urdf_of(name))
+
+
+@cache
+def load_arm(name: str) -> Arm:
+    """Return an arm whose joints alone move, all others locked at zero.
+
+    Raises AssertionError where robot_dynid and Pinocchio read two robots from one file.
+    """
+    path = urdf_of(name)
+    assert path, f'the description of {name} is not installed'
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / f'{name}.yaml'
+        joints = f'joints: [{", ".join(ARMS[name].joints)}]\n' if ARMS[name].joints else ''
+        file.write_text(f'urdf: {path}\n{joints}effort_kind: torque\n', 'utf-8')
+        robot = load_robot(file)
+    model = pin.buildModelFromUrdf(str(path))
+    locked = [i for i in range(1, model.njoints) if model.names[i] not in robot.joints]
+    model = pin.buildReducedModel(model, locked, pin.neutral(model))
+    assert tuple(model.names)[1:] == robot.joints, f'{name}: joints in another order'
+    slides = np.array([kind == PRISMATIC for kind in robot.types])
+    lower = np.where(np.isfinite(robot.limits.lower), robot.limits.lower, -np.pi)
+    upper = np.where(np.isfinite(robot.limits.upper), robot.limits.upper, np.pi)
+    caps = np.where(slides[:, None], SLIDES, TURNS)
+    limit = np.where(robot.limits.velocity > 0.0, robot.limits.velocity, np.inf)
+    speed = np.fmin(caps[:, 0], 0.6 * limit)
+    return Arm(name, robot, model, (lower + upper) / 2.0,
+               np.minimum(0.42 * (upper - lower), REACH), speed,
+               caps[:, 1] * speed / caps[:, 0])
+
+
+def configuration(model: Any, q: FloatArray) -> FloatArray:
+    """Return joint positions (n,) as Pinocchio wants them: unbounded joints as (cos, sin)."""
+    if model.nq == model.nv:
+        return q
+    parts = []
+    for joint, value in zip(model.joints[1:], q, strict=True):
+        parts += [value] if joint.nq == 1 else [np.cos(value), np.sin(value)]
+    return np.array(parts)
+
+
+def inverse_dynamics(model: Any, q: FloatArray, v: FloatArray, a: FloatArray) -> FloatArray:
+    """Return the effort (T, n) [N m] of states (T, n), by Pinocchio."""
+    data = model.createData()
+    return np.array([pin.rnea(model, data, configuration(model, one), two, three)
+                     for one, two, three in zip(q, v, a, strict=True)])
+
+
+def regressor(model: Any, q: FloatArray, v: FloatArray, a: FloatArray) -> FloatArray:
+    """Return the columns (T, n, 10 n) of the standard parameters of links, by Pinocchio."""
+    data = model.createData()
+    return np.array([
+        pin.computeJointTorqueRegressor(model, data, configuration(model, one), two, three).copy()
+        for one, two, three in zip(q, v, a, strict=True)])
+
+
+@cache
+def _scara() -> Path:
+    parent, bodies = 'base', ''
+    for joint, kind, axis, origin, (lower, upper, speed), mass, centre in SCARA_LINKS:
+        bodies += (
+            f'<link name="{joint}_link"><inertial><origin xyz="{centre}"/><mass value="{mass}"/>'
+            f'<inertia ixx="{0.004 * mass}" iyy="{0.012 * mass}" izz="{0.011 * mass}" ixy="0" '
+            f'ixz="0" iyz="0"/></inertial></link><joint name="{joint}" type="{kind}">'
+            f'<parent link="{parent}"/><child link="{joint}_link"/><origin xyz="{origin}"/>'
+            f'<axis xyz="{axis}"/><limit lower="{lower}" upper="{upper}" velocity="{speed}" '
+            'effort="200"/></joint>')
+        parent = f'{joint}_link'
+    file = Path(tempfile.mkdtemp()) / 'scara.urdf'
+    file.write_text(SCARA.format(bodies=bodies), 'utf-8')
+    return file
+
+
+States = tuple[FloatArray, FloatArray, FloatArray]
+#: pause [s] before and after every motion
+REST = 0.5
+#: candidates of which a design takes the one that excites the links most
+CANDIDATES = 12
+
+
+@dataclass(frozen=True, eq=False)
+class Motion:
+    """A motion of ``duration`` [s], rest at both ends included."""
+
+    duration: float
+    states: Callable[[FloatArray], States]
+
+
+def fourier(
+    arm: Arm, generator: np.random.Generator, period: float, periods: int, harmonics: int,
+    share: float = 0.8,
+) -> Motion:
+    """Return a Fourier series from rest to rest, up to a ``share`` of speed and way."""
+    k, w = np.arange(1.0, harmonics + 1.0), 2.0 * np.pi / period
+
+    def series(time: FloatArray, a: FloatArray, b: FloatArray) -> States:
+        s, c = np.sin(np.outer(time, k * w)), np.cos(np.outer(time, k * w))
+        return s @ a + c @ b, (c * k * w) @ a - (s * k * w) @ b, \
+            -(s * (k * w)**2) @ a - (c * (k * w)**2) @ b
+
+    a, b = (generator.normal(size=(harmonics, arm.n)) / k[:, None] for _ in range(2))
+    a -= np.outer(k, k @ a) / (k @ k)
+    b -= np.outer(k**2, k**2 @ b) / (k**2 @ k**2)
+    grid = np.linspace(0.0, period, 400)
+    q, v, acceleration = series(grid, a, b)
+    middle = (q.max(axis=0) + q.min(axis=0)) / 2.0
+    scale = share * np.min([
+        arm.half / np.abs(q - middle).max(axis=0), arm.speed / np.abs(v).max(axis=0),
+        arm.acceleration / np.abs(acceleration).max(axis=0)], axis=0)
+
+    def states(time: FloatArray) -> States:
+        inside = np.clip(time - REST, 0.0, period * periods)
+        q, v, acceleration = series(inside, a * scale, b * scale)
+        moves = (inside == time - REST)[:, None]
+        return arm.middle + q - middle * scale, v * moves, acceleration * moves
+
+    return Motion(period * periods + 2.0 * REST, states)
+
+
+def moves(arm: Arm, goals: Sequence[FloatArray], pauses: Sequence[float], share: float) -> Motion:
+    """Return moves (quintic) from goal to goal (n,), with a pause [s] at each of them."""
+    segments, begin = [], REST
+    for start, goal, pause in zip(goals, goals[1:], pauses, strict=False):
+        way = np.abs(goal - start)
+        seconds = max(0.3, np.max(1.875 * way / (share * arm.speed)),
+                      np.max(np.sqrt(5.774 * way / (share * arm.acceleration))))
+        segments.append((begin, seconds, start, goal - start))
+        begin += seconds + pause
+
+    def states(time: FloatArray) -> States:
+        q = np.tile(goals[0], (len(time), 1))
+        v, acceleration = np.zeros_like(q), np.zeros_like(q)
+        for first, seconds, start, step in segments:
+            s = np.clip((time - first) / seconds, 0.0, 1.0)[:, None]
+            on = time >= first
+            q[on] = (start + step * (s**3 * (10.0 - 15.0 * s + 6.0 * s**2)))[on]
+            v += step / seconds * 30.0 * s**2 * (1.0 - s)**2
+            acceleration += step / seconds**2 * 60.0 * s * (1.0 - s) * (1.0 - 2.0 * s)
+        return q, v, acceleration
+
+    return Motion(begin + REST, states)
+
+
+def pick(arm: Arm, generator: np.random.Generator, places: int, loops: int) -> Motion:
+    """Return a program that goes through places, down to each and up again, and loops."""
+    program, pauses = [], []
+    for _ in range(places):
+        place = arm.middle + 0.9 * generator.uniform(-1.0, 1.0, arm.n) * arm.half
+        above = place + 0.12 * generator.uniform(-1.0, 1.0, arm.n) * arm.half
+        program += [above, place, above]
+        pauses += [0.0, generator.uniform(0.3, 0.8), 0.0]
+    return moves(arm, [*program * loops, program[0]], pauses * loops, 0.85)
+
+
+def jog(arm: Arm, generator: np.random.Generator) -> Motion:
+    """Return one joint at a time, to and fro, fast and slowly."""
+    goals, speeds = [arm.middle], []
+    for joint in range(arm.n):
+        for size in (0.8, 0.35):
+            for side in (1.0, -1.0, 0.0):
+                goal = arm.middle.copy()
+                goal[joint] += side * size * arm.half[joint] * generator.uniform(0.8, 1.0)
+                goals.append(goal)
+                speeds.append(generator.uniform(0.3, 0.6))
+    return moves(arm, goals, speeds, 0.6)
+
+
+def wander(arm: Arm, generator: np.random.Generator, duration: float) -> Motion:
+    """Return a smooth motion through random poses at random times."""
+    knots = [REST]
+    while knots[-1] < duration - 2.5:
+        knots.append(knots[-1] + generator.uniform(0.6, 1.6))
+    poses = arm.middle + generator.uniform(-1.0, 1.0, (len(knots), arm.n)) * arm.half
+    spline = CubicSpline(knots, poses, bc_type='clamped')
+    grid = np.linspace(knots[0], knots[-1], 2000)
+    scale = np.min([np.ones(arm.n), 0.85 * arm.speed / np.abs(spline(grid, 1)).max(axis=0),
+                    0.85 * arm.acceleration / np.abs(spline(grid, 2)).max(axis=0),
+                    arm.half / np.abs(spline(grid) - arm.middle).max(axis=0)], axis=0)
+
+    def states(time: FloatArray) -> States:
+        inside = np.clip(time, knots[0], knots[-1])
+        on = (inside == time)[:, None]
+        return arm.middle + scale * (spline(inside) - arm.middle), \
+            scale * spline(inside, 1) * on, scale * spline(inside, 2) * on
+
+    return Motion(knots[-1] + REST, states)
+
+
+#: motions to train on
+TRAINING: dict[str, Callable[[Arm, np.random.Generator], Motion]] = {
+    'repeated': lambda arm, generator: fourier(arm, generator, 8.0, 3, 4),
+    'long': lambda arm, generator: fourier(arm, generator, 40.0, 1, 14),
+    'pick': lambda arm, generator: pick(arm, generator, 4, 3),
+    'jog': jog,
+    'slow': lambda arm, generator: fourier(arm, generator, 40.0, 1, 3, 0.25),
+    'random': lambda arm, generator: wander(arm, generator, 30.0),
+}
+
+
+def judging(arm: Arm, seed: int) -> tuple[Motion, Motion]:
+    """Return two motions that no model is trained on: one is varied, one a program."""
+    generator = np.random.default_rng((seed, 77))
+    return wander(arm, generator, 20.0), pick(arm, generator, 6, 1)
+
 
 #: the friction of a plant is stepped at least so often [1/s]
 STEPS = 500.0

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 from elastic_truth import ARM, TRUTH, true_model
-from sine_motion import Sines
+from motions import Sines
 
 from robot_dynid.identification.gears import motor_encoders
 from robot_dynid.identified.model import IdentifiedModel

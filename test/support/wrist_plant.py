@@ -1,6 +1,7 @@
-"""An arm in MuJoCo with a force-torque sensor and a tool: MuJoCo's own sensors at a site.
+"""Arms under external wrenches in MuJoCo: a tool behind a wrist sensor, pushes on a link.
 
-``python test/support/wrist_plant.py run.csv`` writes a recording of it.
+The force-torque sensor is MuJoCo's own at a site; a wrench that pushes is applied by MuJoCo,
+which knows no J^T. ``python test/support/wrist_plant.py run.csv`` writes a recording of the tool.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 
 import mujoco
 import numpy as np
@@ -16,13 +18,16 @@ from scipy.interpolate import make_interp_spline
 from scipy.signal import lfilter
 
 from robot_dynid.dynamics.wrist import WristSensor
-from robot_dynid.io.csv import write_csv
+from robot_dynid.io.csv import read_table, write_csv
 from robot_dynid.robot.inertia import parameters_from_com, rotation_from_rpy
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.simulation.arm import CONTROL_PERIOD, Arm, Setpoint, measured
 from robot_dynid.simulation.mujoco_model import build_spec
-from robot_dynid.simulation.truth import Truth
-from robot_dynid.types import FloatArray, RawLog
+from robot_dynid.simulation.truth import Truth, load_truth
+from robot_dynid.trajectories.fourier import FourierOptions, random_fourier
+from robot_dynid.trajectories.limits import motion_limits
+from robot_dynid.types import WRENCH_COMPONENTS, FloatArray, RawLog
 
 LINK, DT = 'wrist_3_link', 0.008
 #: noise of force [N] and torque [N m], alike over some samples, and that of the encoders [rad]
@@ -161,3 +166,46 @@ def example() -> RawLog:
 
 if __name__ == '__main__':
     write_csv(sys.argv[1], example())
+
+
+#: control periods per row
+EVERY = 4
+#: size of the wrench [N, N m], which swings at frequencies of its own [rad/s]
+SIZE = np.array([40.0, 30.0, 20.0, 3.0, 4.0, 5.0])
+RATES = np.array([2.3, 1.7, 1.1, 2.9, 0.7, 1.3])
+
+
+def pushed(
+    robot: RobotModel, link: str, seed: int, seconds: float = 8.0
+) -> tuple[RawLog, FloatArray]:
+    """Return a noisy recording under a wrench on ``link``, and the wrench (T, 6) in its frame."""
+    rng, truth = np.random.default_rng(seed), load_truth(robot)
+    arm = Arm(robot, truth)
+    trajectory = random_fourier(
+        motion_limits(robot).scaled(0.8), FourierOptions(seconds, 6), rng)
+    motion = trajectory.sample(np.arange(round(seconds / CONTROL_PERIOD)) * CONTROL_PERIOD)
+    arm.place(motion.position[0])
+    rows, data, body = [], arm.plant.data, arm.plant.model.body(link).id
+    for i in range(len(motion.position)):
+        wrench = SIZE * np.sin(RATES * i * CONTROL_PERIOD + np.arange(6))
+        mujoco.mj_kinematics(arm.plant.model, data)
+        turn = data.xmat[body].reshape(3, 3)
+        force, lever = turn @ wrench[:3], data.xipos[body] - data.xpos[body]
+        data.xfrc_applied[body] = *force, *(turn @ wrench[3:] - np.cross(lever, force))
+        arm.control(Setpoint(motion.position[i], motion.velocity[i], motion.acceleration[i]))
+        if i % EVERY == 0:
+            rows.append((i * CONTROL_PERIOD, arm.position, arm.velocity, arm.effort(), wrench))
+        arm.advance()
+    *columns, wrenches = (np.array(column) for column in zip(*rows, strict=True))
+    log = RawLog('pushed', robot.joints, *columns)
+    return measured(log, robot, truth.noise, rng), wrenches
+
+
+def write_pushed(path: Path, log: RawLog, link: str, wrench: FloatArray) -> Path:
+    """Write a recording with the columns of a wrench (T, 6) on ``link``."""
+    write_csv(path, log)
+    table = read_table(path)
+    header = [*table.columns, *(f'wrench.{link}.{c}' for c in WRENCH_COMPONENTS)]
+    np.savetxt(path, np.hstack([table.values, wrench]), fmt='%.9g', delimiter=',',
+               header=','.join(header), comments='')
+    return path

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 from scipy.special import huber
-from swept_recordings import (
+from single_joint_recordings import (
     GRAVITY,
     JOINTS,
     OFFSET,
     SPEEDS,
-    STEP,
+    SWEEP_STEP,
     coloured,
     coulomb,
     swept,
@@ -103,7 +103,7 @@ def test_a_speed_with_friction_that_depends_on_the_pose_is_told_and_has_a_wide_b
     time, position, torque = swept(speeds=(0.2, 0.4, 0.8), poses=(0.0, 1.0))
     rng = np.random.default_rng(1)
     torque = torque + 0.05 * rng.standard_normal(torque.shape)
-    velocity = np.gradient(position[:, 0], STEP)
+    velocity = np.gradient(position[:, 0], SWEEP_STEP)
     torque[:, 0] += np.where(position[:, 1] > 0.5, np.sign(np.round(velocity, 3)), 0.0)
     found = sweeps(time, position, torque)
     assert len(found.notes) == 3
@@ -125,7 +125,7 @@ def test_sweeps_that_are_too_short_are_named() -> None:
     parts = [swept(speeds=(0.2, 0.4)), swept(speeds=(0.8,), plateau=0.15)]
     position, torque = (np.concatenate([p[i] for p in parts]) for i in (1, 2))
     position[len(parts[0][0]):, 0] += parts[0][1][-1, 0] - parts[1][1][0, 0]
-    found = sweeps(np.arange(len(position)) * STEP, position, torque)
+    found = sweeps(np.arange(len(position)) * SWEEP_STEP, position, torque)
     assert [p.speed for p in found.points] == pytest.approx([0.2, 0.4], rel=1e-6)
     assert len(found.notes) == 1
     assert 'moves forward and backward at 0.' in found.notes[0]
@@ -146,7 +146,7 @@ def test_sticking_is_told_and_its_speed_left_out() -> None:
 
 
 def test_motion_that_never_keeps_its_speed_says_nothing() -> None:
-    time = np.arange(0.0, 20.0, STEP)
+    time = np.arange(0.0, 20.0, SWEEP_STEP)
     position = np.stack([np.sin(time), np.zeros_like(time)], axis=1)
     assert friction_by_joint(JOINTS, single_joint_motions(time, position, position, LEAST)) == {}
     both = np.stack([np.sin(time), np.sin(1.3 * time)], axis=1)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from nominal import nominal_model
-from synthetic_recordings import recording
+from recordings import recording
 
 from robot_dynid.signals.prepare import Preprocessing
 from robot_dynid.types import FloatArray, Samples

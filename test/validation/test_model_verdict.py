@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from synthetic_recordings import recording
+from recordings import recording
 from tolerances import PREDICTED, RECOVERED
 
 from robot_dynid.cli.main import parser

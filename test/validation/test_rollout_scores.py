@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from synthetic_recordings import recording
+from recordings import recording
 
 from robot_dynid.cli.validate import rollout_score
 from robot_dynid.dynamics.rigid_body import tip_positions

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from synthetic_recordings import recording
+from recordings import recording
 
 from robot_dynid.cli.validate import joint_scores
 from robot_dynid.identification.identify import IdentificationResult, identify

@@ -44,9 +44,9 @@ from node_inputs import (
 )
 from nodes import NodeProcess, ended
 from rclpy.serialization import serialize_message
+from recordings import recording
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
-from synthetic_recordings import recording
 from text_inputs import gently, model_texts
 
 from robot_dynid.dynamics.wrist import WristSensor

@@ -13,7 +13,7 @@ pytest.importorskip('rclpy')
 
 from bags import START, raw, storage_file, write_topics
 from monitored import motion
-from synthetic_recordings import recording as synthetic
+from recordings import recording as synthetic
 
 from robot_dynid.errors import Cancelled
 from robot_dynid.io.bag import Topics

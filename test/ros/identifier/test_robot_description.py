@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from feasible_models import feasible_model
 from nominal import nominal_model
-from synthetic_recordings import write_recording
+from recordings import write_recording
 
 pytest.importorskip('rclpy')
 pytest.importorskip('robot_dynid_interfaces')
