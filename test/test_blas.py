@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.linalg
-from nominal import nominal_model, states
+from identified_models import nominal_model, states
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import robot_dynid

@@ -49,7 +49,7 @@ def usual() -> dict[str, Any]:
 
 def elastic() -> dict[str, Any]:
     """Return these names for a robot with elastic joints."""
-    from exported_models import model_named
+    from identified_models import model_named
 
     from robot_dynid import load_robot
     from robot_dynid.simulation.truth import load_truth

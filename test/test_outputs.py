@@ -21,8 +21,8 @@ import pytest
 pytest.importorskip('rclpy')
 
 from exported import ARM
+from identified_models import nominal_model
 from monitored import motion
-from nominal import nominal_model
 from recordings import write_recording
 
 from robot_dynid.cli.evaluation import write_rows

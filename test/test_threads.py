@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from nominal import nominal_model, states
+from identified_models import nominal_model, states
 
 from robot_dynid import threads
 from robot_dynid.kernels.newton_euler import LANES

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import yaml
-from nominal import nominal_model
+from identified_models import nominal_model
 from tolerances import PLANNED_EFFORT
 
 from robot_dynid.cli.design import add_arguments

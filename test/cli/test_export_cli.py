@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from exported import ARM, BALL, Export, arm_model, assert_same_dynamics
-from nominal import nominal_model
+from identified_models import nominal_model
 from recordings import write_recording
 
 from robot_dynid.cli.main import main

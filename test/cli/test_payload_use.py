@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from nominal import nominal_model
+from identified_models import nominal_model
 from payload_recordings import motion, pair, random_payload, recording, torque_robot
 from tolerances import PAYLOAD_MASS
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import yaml
 from bags import ARRAY, DEFINITIONS, LBR, joint_states, made, stamps, store_of, write
-from exported_models import model_of
+from identified_models import random_model
 
 from robot_dynid import load_log, load_robot
 from robot_dynid.cli.main import main
@@ -197,7 +197,7 @@ def test_every_verb_that_reads_recordings_takes_the_option(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """With another topic the reader says that it is not there, of columns that they cannot be."""
-    model = model_of(load_robot(arm))
+    model = random_model(load_robot(arm))
     ranges = {name: np.tile([-1.0, 1.0], (3, 1)) for name in ('position', 'velocity')}
     replace(model, trained=Trained(ranges), correlation_factor=np.eye(len(model.values))).save(
         tmp_path / 'm.yaml')

@@ -10,9 +10,8 @@ import pytest
 
 pin = pytest.importorskip('pinocchio')
 
-from counterbalanced import counterbalanced  # noqa: E402
-from friction_models import with_law  # noqa: E402
 from geared_robots import Geared, identified, random_geared  # noqa: E402
+from identified_models import counterbalanced, with_law  # noqa: E402
 from random_robots import Peer, random_urdf  # noqa: E402
 from tolerances import FIVE_POINTS, REDUCED, SAME_FORMULA  # noqa: E402
 

@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 import pytest
 from friction_formulas import sliding_columns
-from friction_models import with_law
+from identified_models import with_law
 from random_robots import random_urdf
 from tolerances import REDUCED, SAME_FORMULA
 

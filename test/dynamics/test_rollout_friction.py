@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from friction_models import with_law
-from nominal import nominal_model
+from identified_models import nominal_model, with_law
 from scipy.integrate import solve_ivp
 from stepped_rollout import stepped_rollout
 from tolerances import ROLLOUT, STEPPED

@@ -6,8 +6,13 @@ from __future__ import annotations
 import mujoco
 import numpy as np
 import pytest
-from exported_models import model_named, model_of
-from feasible_models import feasible_model, random_links, with_friction
+from identified_models import (
+    feasible_model,
+    model_named,
+    random_links,
+    random_model,
+    with_friction,
+)
 from tolerances import MUJOCO_ACCELERATION, SAME_FORMULA, SOLVED
 
 pin = pytest.importorskip('pinocchio')
@@ -76,7 +81,7 @@ def test_friction_feels_the_load_that_is_left() -> None:
     """A wrench that carries the links takes the share of the load off the friction."""
     robot, rng = load_robot('planar_3r'), np.random.default_rng(2)
     n = robot.n
-    model = with_friction(model_of(robot), ['coulomb+load'] * n, robot.nominal)
+    model = with_friction(random_model(robot), ['coulomb+load'] * n, robot.nominal)
     q, v, a = rng.uniform(-1.0, 1.0, (3, 50, n))
     load = model.structure.friction_of(robot).load
     assert load is not None
@@ -91,7 +96,7 @@ def test_friction_feels_the_load_that_is_left() -> None:
 
 
 def test_the_motors_of_elastic_joints_do_not_feel_it() -> None:
-    model = model_of(load_robot('elastic_2r'))
+    model = random_model(load_robot('elastic_2r'))
     q, v, effort, theta, theta_d, pushed = np.random.default_rng(3).uniform(-1.0, 1.0, (6, 2))
     theta = q + 1e-3 * theta
     links, motors = model.forward_elastic(q, v, effort, theta, theta_d)

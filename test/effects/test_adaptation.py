@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from nominal import nominal_model
+from identified_models import nominal_model
 from tolerances import SAME_FORMULA
 
 from robot_dynid.effects.slow_changes import (

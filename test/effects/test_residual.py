@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
-from nominal import nominal_model
+from identified_models import nominal_model
 from scipy import integrate
 from scipy.stats import multivariate_normal
 from tolerances import CONDITIONAL, RADIAL

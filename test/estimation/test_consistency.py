@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from single_joint_recordings import planned, torque_model, truth_of, with_effort
+from motions import torque_model
+from single_joint_recordings import planned, truth_of, with_effort
 
 from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.estimation.uncertainty.held_out import consistency

@@ -7,9 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from chains import random_chain
-from feasible_recordings import assert_real, model_of, motion, moved, recorded, truth_of
+from feasible_recordings import assert_real, motion, moved, recorded, truth_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from motions import torque_model
 from random_robots import random_urdf
 from tiers import COSTLY
 from tolerances import POLISHED, RECOVERED, SAME_OPTIMUM, SAME_ROBOT, SOLVER
@@ -286,7 +287,7 @@ def test_heavier_robot_of_the_same_shape_has_the_same_dimensionless_answer():
     guess = spoiled(robot, np.random.default_rng(14), 0.1)
     found = []
     for mass in (1.0, 50.0):
-        model = model_of(guess.with_nominal(mass * guess.nominal))
+        model = torque_model(guess.with_nominal(mass * guess.nominal))
         truth = mass * np.concatenate([robot.nominal.ravel(), np.full(
             len(model.reduction.standard) - 30, 0.2)])
         rng = np.random.default_rng(15)

@@ -7,8 +7,8 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
+from identified_models import nominal_model
 from motions import lively
-from nominal import nominal_model
 from scipy.optimize import least_squares
 from tolerances import AGAINST_FULL_SEARCH, BREAKAWAY, PRESLIDING_AMPLITUDE
 

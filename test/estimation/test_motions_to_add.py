@@ -7,7 +7,7 @@ import re
 
 import numpy as np
 import pytest
-from single_joint_recordings import torque_model
+from motions import torque_model
 
 from robot_dynid.estimation.staged.procedure import (
     STAGE_STATES,

@@ -6,7 +6,7 @@ import shutil
 
 import numpy as np
 import pytest
-from models_with_laws import AUTO, model_of
+from identified_models import AUTO, model_with_laws
 from tolerances import WRITTEN_OUT
 
 from robot_dynid.errors import MissingDependency
@@ -18,7 +18,7 @@ from robot_dynid_evaluation.bench.timing import random_motion
 def test_loops_of_c_compute_what_the_model_does() -> None:
     if shutil.which('cc') is None:
         pytest.skip('no compiler: cc is not installed')
-    model = model_of(load_robot('planar_3r'), AUTO)
+    model = model_with_laws(load_robot('planar_3r'), AUTO)
     samples = random_motion(model.robot, 20)
     q, qd, qdd = samples.position, samples.velocity, samples.acceleration
     effort = model.inverse(q, qd, qdd)
@@ -34,6 +34,6 @@ def test_loops_of_c_compute_what_the_model_does() -> None:
 
 def test_without_a_compiler_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, 'which', lambda name: None)
-    model = model_of(load_robot('planar_3r'), AUTO)
+    model = model_with_laws(load_robot('planar_3r'), AUTO)
     with pytest.raises(MissingDependency, match='no C compiler'), bench.written_out(model.to_c()):
         pass

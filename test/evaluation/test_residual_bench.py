@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from nominal import nominal_model
+from identified_models import nominal_model
 from recordings import recording
 
 from robot_dynid.cli.main import main

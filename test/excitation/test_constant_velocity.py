@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from motion_constraints import Post, box, random_boxes
-from single_joint_recordings import torque_model, truth_of
+from motions import torque_model
+from single_joint_recordings import truth_of
 
 from robot_dynid.errors import DynIdError, UsageError
 from robot_dynid.excitation.design import DesignCriteria, design, design_within

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from motion_constraints import Post
-from single_joint_recordings import torque_model
+from motions import torque_model
 
 from robot_dynid.errors import DynIdError, RobotError, UsageError
 from robot_dynid.estimation.staged.procedure import PROCEDURES, Free, decompose

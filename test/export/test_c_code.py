@@ -11,9 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from compiled_c import Compiled, compiler, pointer
-from counterbalanced import counterbalanced
 from geared_robots import random_geared
-from models_with_laws import ALL_LAWS, AUTO, model_of
+from identified_models import ALL_LAWS, AUTO, counterbalanced, model_with_laws
 from tolerances import WRITTEN_OUT
 
 from robot_dynid import load_robot
@@ -29,16 +28,18 @@ from robot_dynid.types import FloatArray
 STATES = 1000
 #: states of friction fit in a buffer of this size
 CASES = {
-    'ur10e': lambda: model_of(load_robot('ur10e'), AUTO),
-    'tx40': lambda: model_of(load_robot('tx40'), ALL_LAWS),  # motor 6 turns with joints 5 and 6
-    'stanford_arm': lambda: model_of(load_robot('stanford_arm'), ALL_LAWS[3:]),  # joint 3 slides
-    'planar_3r': lambda: model_of(load_robot('planar_3r'), ALL_LAWS),
-    'elastic_2r': lambda: model_of(load_robot('elastic_2r'), ALL_LAWS[4:]),
-    'counterbalanced': lambda: counterbalanced(model_of(load_robot('ur10e'), AUTO)),
+    'ur10e': lambda: model_with_laws(load_robot('ur10e'), AUTO),
+    # motor 6 turns with joints 5 and 6
+    'tx40': lambda: model_with_laws(load_robot('tx40'), ALL_LAWS),
+    # joint 3 slides
+    'stanford_arm': lambda: model_with_laws(load_robot('stanford_arm'), ALL_LAWS[3:]),
+    'planar_3r': lambda: model_with_laws(load_robot('planar_3r'), ALL_LAWS),
+    'elastic_2r': lambda: model_with_laws(load_robot('elastic_2r'), ALL_LAWS[4:]),
+    'counterbalanced': lambda: counterbalanced(model_with_laws(load_robot('ur10e'), AUTO)),
     # rotors on moving links; a chain and a tree with coupled motors, one with elastic gears
-    'chain': lambda: model_of(random_geared(4).robot, ALL_LAWS),
-    'tree': lambda: model_of(random_geared(3).robot, ALL_LAWS),
-    'elastic tree': lambda: model_of(random_geared(5, gives=True).robot, AUTO[1:]),
+    'chain': lambda: model_with_laws(random_geared(4).robot, ALL_LAWS),
+    'tree': lambda: model_with_laws(random_geared(3).robot, ALL_LAWS),
+    'elastic tree': lambda: model_with_laws(random_geared(5, gives=True).robot, AUTO[1:]),
 }
 
 
@@ -171,7 +172,7 @@ def test_only_the_mathematics_of_the_library_is_called(made) -> None:
 
 @pytest.fixture(scope='module')
 def arm(tmp_path_factory) -> tuple[IdentifiedModel, Compiled]:
-    model = model_of(load_robot('planar_3r'), AUTO)
+    model = model_with_laws(load_robot('planar_3r'), AUTO)
     return model, Compiled(model.to_c(), tmp_path_factory.mktemp('c'))
 
 
@@ -243,7 +244,7 @@ def test_refused_joints_have_no_numbers(arm, tmp_path) -> None:
 
 
 def test_the_head_says_what_the_model_is(tmp_path: Path) -> None:
-    model = model_of(load_robot('elastic_2r'), AUTO)
+    model = model_with_laws(load_robot('elastic_2r'), AUTO)
     trained = {'velocity': np.array([[-1.5, 1.25], [-0.5, 0.5]])}
     code = c_code(model.mechanism, Provenance('abc', 'method wls', trained,
                                               ('Do not */ use joint_1.',)))
@@ -264,7 +265,7 @@ def test_the_head_says_what_the_model_is(tmp_path: Path) -> None:
 
 
 def test_the_digest_is_that_of_the_model_file(tmp_path: Path) -> None:
-    model = model_of(load_robot('planar_3r'), AUTO)
+    model = model_with_laws(load_robot('planar_3r'), AUTO)
     path = tmp_path / 'model.yaml'
     model.save(path)
     found = subprocess.run(['sha256sum', path], check=True, capture_output=True, text=True)
@@ -278,7 +279,7 @@ def test_robots_get_names_of_c(name: str, expected: str) -> None:
 
 
 def test_c_code_refuses_nan_links_and_zero_stiffness() -> None:
-    mechanism = model_of(load_robot('elastic_2r'), AUTO).mechanism
+    mechanism = model_with_laws(load_robot('elastic_2r'), AUTO).mechanism
     links = mechanism.links.copy()
     links[0, 9] = np.nan
     with pytest.raises(ModelError, match='nan'):
@@ -291,7 +292,8 @@ def test_c_code_refuses_nan_links_and_zero_stiffness() -> None:
 def test_another_form_of_casadis_code_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     import casadi
 
-    mechanism, dump = model_of(load_robot('planar_3r'), AUTO).mechanism, casadi.CodeGenerator.dump
+    mechanism = model_with_laws(load_robot('planar_3r'), AUTO).mechanism
+    dump = casadi.CodeGenerator.dump
     for old, new in (('static int casadi_f0', 'int f0'), (' : 0;', ' : 0.0;'), ('!=0', '')):
         monkeypatch.setattr(casadi.CodeGenerator, 'dump',
                             lambda code, old=old, new=new: dump(code).replace(old, new))
@@ -301,7 +303,7 @@ def test_another_form_of_casadis_code_is_refused(monkeypatch: pytest.MonkeyPatch
 
 def test_a_quarter_turn_costs_nothing() -> None:
     """Constants of a wrist whose axes are perpendicular and meet are folded away."""
-    plain = model_of(load_robot('planar_3r'), AUTO)
+    plain = model_with_laws(load_robot('planar_3r'), AUTO)
     code: CCode = c_code(plain.mechanism)
     body = code.source.partition('planar_3r_gravity')[2].partition('\n}')[0]
     assert body.count('*') < 20
@@ -315,7 +317,7 @@ def test_names_are_no_code(name: str, tmp_path: Path) -> None:
                     links=tuple(replace(link, name=name) if link.name == robot.bodies[2] else link
                                 for link in robot.links))
     sensor = WristSensor(robot.name, named.hash(), name, np.zeros(10), np.zeros(6), np.eye(3), 1)
-    code = c_code(model_of(named, AUTO).mechanism, Provenance('abc', name, {}, (name,)),
+    code = c_code(model_with_laws(named, AUTO).mechanism, Provenance('abc', name, {}, (name,)),
                   WristCompensation(named, sensor))
     for text in (code.header, code.source):
         outside = re.sub(r'/\*.*?\*/|"(?:[^"\\\n]|\\.)*"', '', text, flags=re.DOTALL)

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from compiled_c import compiler
-from models_with_laws import AUTO, model_of
+from identified_models import AUTO, model_with_laws
 
 from robot_dynid import load_robot
 from robot_dynid.identified.model import IdentifiedModel
@@ -92,7 +92,7 @@ class Loop:
 def library(tmp_path_factory) -> tuple[IdentifiedModel, FeedforwardLoop]:
     for name in ('gcc', 'g++'):
         compiler(name)
-    model = replace(model_of(load_robot('ur10e'), AUTO), trained=TRAINED)
+    model = replace(model_with_laws(load_robot('ur10e'), AUTO), trained=TRAINED)
     return model, FeedforwardLoop(model, tmp_path_factory.mktemp('loop'))
 
 
@@ -130,7 +130,7 @@ def test_the_first_effort_is_the_weight_and_the_rest_ramps_in(loop) -> None:
 
 def test_a_heavier_arm_sags_by_what_stiffness_allows(loop) -> None:
     light = loop.model
-    loop.model = model_of(light.robot.with_nominal(1.2 * light.robot.nominal), AUTO)
+    loop.model = model_with_laws(light.robot.with_nominal(1.2 * light.robot.nominal), AUTO)
     assert loop.activate()
     loop.run(1.5)
     missing = np.abs(loop.model.gravity(START) - light.gravity(START))

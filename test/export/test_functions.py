@@ -11,9 +11,8 @@ import pytest
 
 casadi = pytest.importorskip('casadi', reason='optional oracle is not installed: casadi')
 
-from counterbalanced import counterbalanced  # noqa: E402
-from friction_models import with_law  # noqa: E402
 from geared_robots import identified, random_geared  # noqa: E402
+from identified_models import counterbalanced, with_law  # noqa: E402
 from tolerances import SAME_FORMULA  # noqa: E402
 
 from robot_dynid.dynamics.derivatives import Derivatives  # noqa: E402

@@ -9,8 +9,7 @@ import mujoco
 import numpy as np
 import pytest
 from exported import ARM, BALL, arm_model
-from exported_models import model_named, model_of
-from feasible_models import feasible_model, with_friction
+from identified_models import feasible_model, model_named, random_model, with_friction
 from tolerances import MUJOCO_ACCELERATION
 
 from robot_dynid.effects import axes_of
@@ -91,7 +90,7 @@ LAWS = ('coulomb', 'asymmetric', 'two-speed', 'stribeck', 'dahl', 'maxwell+load'
 
 @pytest.mark.parametrize('law', LAWS)
 def test_to_mjcf_states_the_error_of_friction_that_mjcf_cannot_hold(law: str) -> None:
-    model = model_of(robot_from_urdf(ARM))
+    model = random_model(robot_from_urdf(ARM))
     model = with_friction(model, [law] * 2, model.feasible_links)
     facts = model.to_mjcf().facts()
     assert facts['error'] <= MUJOCO_ACCELERATION
@@ -115,7 +114,7 @@ def test_to_mjcf_states_the_error_of_friction_that_mjcf_cannot_hold(law: str) ->
 
 
 def test_ripple_and_slow_changes_that_no_form_holds_are_said() -> None:
-    model = model_of(robot_from_urdf(ARM))
+    model = random_model(robot_from_urdf(ARM))
     assert 'ripple' not in ' '.join(model.to_mjcf().warnings)
     wave = np.array([0.3, 0.4, 0.0, 0.0, 0.0, 0.0])  # sine and cosine: 0.5 N m
     ripple = TorqueRipple(np.array([200.0]), np.zeros(1), 0.0, 0.1, 1.0, wave)
@@ -130,7 +129,7 @@ def test_ripple_and_slow_changes_that_no_form_holds_are_said() -> None:
 
 
 def test_friction_is_the_nearest_in_least_squares() -> None:
-    model = with_friction(model_of(robot_from_urdf(ARM)), ['stribeck'] * 2)
+    model = with_friction(random_model(robot_from_urdf(ARM)), ['stribeck'] * 2)
     found = axis_friction(model.arm)
     qd = np.linspace(-1.0, 1.0, 4001)[:, None] * found.speed
     own = np.abs(qd[:, 1]) > Stribeck().width
@@ -145,7 +144,7 @@ def test_rotors_that_spin_on_moving_links_are_said() -> None:
     axes = np.zeros((6, 3))
     axes[1, 2] = 1.0
     own = replace(robot, drive=replace(robot.drive, rotor_axes=axes))
-    model = model_of(own)
+    model = random_model(own)
     with pytest.warns(ExportWarning) as said:
         model.to_mujoco()
     assert ['rotors that spin on moving links: joint_2' in str(w.message) for w in said] == [

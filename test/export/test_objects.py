@@ -9,7 +9,7 @@ import warnings
 import numpy as np
 import pinocchio as pin
 import pytest
-from exported_models import NAMES, model_named
+from identified_models import NAMES, model_named
 from tolerances import DRAKE_ACCELERATION, MUJOCO_ACCELERATION
 
 from robot_dynid.errors import ExportWarning, MissingDependency

@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip('casadi', reason='optional oracle is not installed: casadi')
 
-from friction_models import with_law
+from identified_models import with_law
 
 from robot_dynid.export.functions import casadi_functions
 

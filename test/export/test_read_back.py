@@ -14,8 +14,8 @@ import mujoco
 import numpy as np
 import pytest
 from exported import ARM
-from exported_models import model_of
 from fuzzing import fault_of
+from identified_models import random_model
 from robot_descriptions import public_urdfs
 from tolerances import MUJOCO_ACCELERATION
 
@@ -128,7 +128,7 @@ def test_models_of_robots_with_the_names_of_simulators(base: str, tool: str) -> 
                  base=base, tool=tool, turn='a', upper='a')
     text = text.replace(f'<link name="{base}"/>', f'<link name="{base}"><collision><geometry>'
                         '<box size="1 1 1"/></geometry></collision></link>')
-    model = model_of(robot_from_urdf(text))
+    model = random_model(robot_from_urdf(text))
     assert model.to_mujoco().body('a').id > 0
     shown = model.to_mjcf(text)
     peer = shown.model()
@@ -194,7 +194,7 @@ def test_export_prints_omitted_shapes_among_the_first_lines(
 def test_a_shape_without_a_possible_colour_is_grey(rgba: str, shown: list[float]) -> None:
     text = plain('<visual><geometry><sphere radius="1"/></geometry><material name="m">'
                  f'<color rgba="{rgba}"/></material></visual>')
-    mjcf = model_of(robot_from_urdf(text)).to_mjcf(text)
+    mjcf = random_model(robot_from_urdf(text)).to_mjcf(text)
     assert mjcf.model().geom_rgba[0].tolist() == shown
     assert any('rgba' in text for text in mjcf.warnings) == (rgba != '1 0 0 1')
 
@@ -203,7 +203,7 @@ def test_thin_meshes_are_shown(tmp_path: Path) -> None:
     (tmp_path / 'thin.obj').write_text(TETRAHEDRON)
     text = plain('<visual><geometry><mesh filename="thin.obj" scale="1e-5 1e-5 1e-5"/></geometry>'
                  '</visual>')
-    mjcf = model_of(robot_from_urdf(text)).to_mjcf(text, str(tmp_path / 'arm.urdf'))
+    mjcf = random_model(robot_from_urdf(text)).to_mjcf(text, str(tmp_path / 'arm.urdf'))
     assert mjcf.model().nmesh == 1, mjcf.warnings
 
 
@@ -223,7 +223,7 @@ def test_export_writes_no_file_when_mujoco_refuses_one(tmp_path: Path, capsys: C
     assert not any(path.exists() for path in outputs.values())
     code, found = exported([str(given), '--out', str(outputs['out'])], capsys)
     assert code == 0 and 'as it is described, but MuJoCo refuses the URDF' in found['warnings'][0]
-    model = model_of(robot_from_urdf(plain()))
+    model = random_model(robot_from_urdf(plain()))
     model = replace(model, feasible=np.concatenate([
         robot_from_urdf(TINY).nominal[0], model.feasible[10:]]))
     for convert in (model.to_mujoco, lambda: model.to_urdf(plain()).save(tmp_path / 'm.urdf')):
@@ -242,7 +242,7 @@ def test_export_writes_no_urdf_that_pinocchio_refuses(tmp_path: Path, capsys: Ca
     assert path.read_text() == ''
     with pytest.raises(DynIdError, match='not well-formed XML'):
         Export('<robot name="a">').save(path)
-    model = model_of(robot_from_urdf(plain()))
+    model = random_model(robot_from_urdf(plain()))
     with pytest.raises(ModelError, match='Pinocchio refuses the URDF'):
         model.to_urdf(given.read_text()).save(path)
     assert path.read_text() == ''
@@ -258,7 +258,7 @@ def test_a_parser_reads_where_there_is_no_tool(
     old: str, new: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Mjcf, 'load', without_tool)
-    mjcf = model_of(robot_from_urdf(plain())).to_mjcf()
+    mjcf = random_model(robot_from_urdf(plain())).to_mjcf()
     assert mjcf.facts()['tool'] == (
         'read by robot_dynid only: MuJoCo is not here: pip install it')
     with pytest.raises(DynIdError, match='MJCF'):
@@ -276,18 +276,18 @@ def test_joints_that_mimic_locked_ones_are_no_fault(tmp_path: Path, capsys: Capt
     code, found = exported([str(tmp_path / 'arm.yaml'), '--out', str(path)], capsys)
     assert (code, found['warnings']) == (0, [])
     robot = load_robot(tmp_path / 'arm.yaml')
-    export = model_of(robot).to_urdf(text)
+    export = random_model(robot).to_urdf(text)
     assert export.facts()['error'] < MUJOCO_ACCELERATION
     assert build_model(robot, Truth.ideal(1)).njnt == 1
 
 
 def test_limits_without_end_do_not_spoil_the_comparison() -> None:
     text = plain().replace('lower="-1" upper="1"', 'lower="-1e16" upper="1e16"')
-    assert model_of(robot_from_urdf(text)).to_mjcf().facts()['error'] < MUJOCO_ACCELERATION
+    assert random_model(robot_from_urdf(text)).to_mjcf().facts()['error'] < MUJOCO_ACCELERATION
 
 
 def test_generate_urdfs_name_no_joint_twice() -> None:
-    export = model_of(robot_from_urdf(plain(turn='tool_fixed'))).to_urdf()
+    export = random_model(robot_from_urdf(plain(turn='tool_fixed'))).to_urdf()
     assert export.facts()['error'] < MUJOCO_ACCELERATION
     assert {e.attrib['name'] for e in ET.fromstring(export.content).iter('joint')} == {
         'tool_fixed', 'tool_fixed_joint'}
@@ -297,14 +297,14 @@ def test_impossible_inertia_at_rest_is_raised_too() -> None:
     bad = ('<link name="base"><inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" '
            'iyz="0" izz="5"/></inertial></link>')
     text = plain().replace('<link name="base"/>', bad)
-    export = model_of(robot_from_urdf(text)).to_urdf(text)
+    export = random_model(robot_from_urdf(text)).to_urdf(text)
     assert export.facts()['error'] < MUJOCO_ACCELERATION
     assert export.changed_links == ('base', 'upper')
     assert "link 'base': no body has its inertia" in export.warnings[0]
 
 
 def test_c_code_is_compiled_and_its_folder_made(tmp_path: Path) -> None:
-    model = model_of(robot_from_urdf(ARM))
+    model = random_model(robot_from_urdf(ARM))
     model.save(tmp_path / 'm.yaml')
     folder = tmp_path / 'new' / 'code'
     words = ['export', str(tmp_path / 'm.yaml'), '--quiet', '--c']
@@ -325,7 +325,7 @@ def test_c_code_that_does_not_compile_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     code = CCode('arm', 'int arm;\n', '#include "arm.h"\nint arm(void) { return 0; }\n')
-    if 'no C compiler' in c_code(model_of(robot_from_urdf(ARM)).mechanism).facts()['tool']:
+    if 'no C compiler' in c_code(random_model(robot_from_urdf(ARM)).mechanism).facts()['tool']:
         pytest.skip('no compiler: cc is not installed')
     with pytest.raises(ModelError, match=r'cc refuses the C code: .*arm'):
         code.save(tmp_path / 'code')
@@ -362,7 +362,7 @@ def test_accelerations_without_a_limit_are_compared_where_nothing_rubs() -> None
 
 
 def test_motions_slower_than_friction_develops_are_not_compared() -> None:
-    model = model_of(load_robot('planar_3r'))
+    model = random_model(load_robot('planar_3r'))
     slow = np.tile([-1e-9, 1e-9], (model.robot.n, 1))
     still = replace(model, trained=replace(model.trained, quantities={'velocity': slow}))
     assert still.to_mjcf().facts()['error'] is None

@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from exported import ARM, BALL, arm_model
-from feasible_models import feasible_model, random_links
-from nominal import nominal_model
+from identified_models import feasible_model, nominal_model, random_links
 
 from robot_dynid.errors import ExportWarning, ModelError, UsageError
 from robot_dynid.export.identified_arm import is_physical

@@ -12,7 +12,7 @@ import pinocchio as pin
 import pytest
 import yaml
 from exported import rigid, states
-from exported_models import NAMES, model_named
+from identified_models import NAMES, model_named
 from random_robots import Peer
 from tolerances import DRAKE_ACCELERATION, MUJOCO_ACCELERATION, READ_BY_OTHERS
 

@@ -20,8 +20,7 @@ from exported import (
     rigid,
     states,
 )
-from feasible_models import feasible_model, random_links
-from nominal import nominal_model
+from identified_models import feasible_model, nominal_model, random_links
 from random_robots import random_urdf
 from robot_descriptions import own_robots
 from tolerances import READ_BY_OTHERS

@@ -11,7 +11,7 @@ pytest.importorskip('casadi', reason='CasADi, which makes the C code, is not ins
 pytest.importorskip('mujoco')
 
 from compiled_c import Compiled
-from nominal import nominal_model
+from identified_models import nominal_model
 from wrist_plant import Plant, arm
 
 from robot_dynid.cli.main import main

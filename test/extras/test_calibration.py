@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from everyday_arm import EverydayArm, cut, errors, known_model, taken
-from feasible_models import feasible_model, random_links
+from identified_models import feasible_model, random_links
 from recordings import recording
 
 from robot_dynid import identify, load_log, load_robot

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from single_joint_recordings import torque_model, with_effort
+from motions import torque_model
+from single_joint_recordings import with_effort
 
 from robot_dynid.errors import Cancelled, DynIdError
 from robot_dynid.estimation.experiment import Experiment

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from everyday_arm import EverydayArm, known_model
-from feasible_models import feasible_model, random_links
+from identified_models import feasible_model, random_links
 from tolerances import LEAST_SQUARES
 
 from robot_dynid.errors import DataError, ModelError

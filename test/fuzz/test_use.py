@@ -20,7 +20,7 @@ import pytest
 from bags import storage_file, write_bag
 from fuzzing import Reader, assert_no_faults, fuzz, mutated
 from hostile_names import name_mutated, use_names
-from nominal import nominal_model
+from identified_models import nominal_model
 from recording_inputs import mcap_mutated
 from recordings import recording
 from text_inputs import NAMES, SCREWS, gently, model_texts, trajectories

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from nominal import nominal_model
+from identified_models import nominal_model
 
 from robot_dynid.monitoring.monitor_input import monitor_input
 from robot_dynid.types import RawLog

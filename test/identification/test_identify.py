@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from nominal import nominal_model
+from identified_models import nominal_model
 from tolerances import COUPLED, NOISE_LEVEL
 
 from robot_dynid.errors import Cancelled, DataError, UsageError

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from nominal import nominal_model
+from identified_models import nominal_model
 from payload_recordings import (
     motion,
     pair,

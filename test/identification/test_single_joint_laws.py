@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from single_joint_recordings import planned, torque_model
+from motions import torque_model
+from single_joint_recordings import planned
 
 from robot_dynid.effects import axes_of
 from robot_dynid.estimation.experiment import Experiment, TorqueModel

@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from counterbalanced import SPRINGS, counterbalanced
-from exported_models import model_of
+from identified_models import SPRINGS, counterbalanced, random_model
 from tolerances import SAME_FORMULA
 
 from robot_dynid import IdentifiedModel, load_robot
@@ -19,7 +18,7 @@ from robot_dynid.report.effects import shown
 
 @pytest.fixture(scope='module')
 def model() -> IdentifiedModel:
-    return counterbalanced(model_of(load_robot('ur10e')))
+    return counterbalanced(random_model(load_robot('ur10e')))
 
 
 def torque(model: IdentifiedModel, q: np.ndarray) -> np.ndarray:

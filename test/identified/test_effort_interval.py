@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from identified_models import nominal_model
 from motions import lively, repeated_motion, torque_model, truth_of, with_effort
-from nominal import nominal_model
 
 from robot_dynid.estimation.estimate import interval_factor
 from robot_dynid.estimation.experiment import Experiment

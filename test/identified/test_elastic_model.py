@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from elastic_truth import ARM, TRUTH, WIDTH, random_states, start_at_rest, true_model
+from elastic_arms import ARM, TRUTH, WIDTH, random_states, start_at_rest, true_model
 from tolerances import PLANT_MOTION, SAME_FORMULA
 
 from robot_dynid import load_robot

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from nominal import nominal_model
+from identified_models import nominal_model
 from numpy.typing import NDArray
 from strange_gears import recording as strange_recording
 from strange_plant import TRAINING, Motion, Plant, judging, load_arm

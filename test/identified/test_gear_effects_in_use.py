@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from elastic_truth import ARM, LOOP, true_model, with_effects
+from elastic_arms import ARM, LOOP, true_model, with_effects
 from geared_robots import energy
 from motions import Sines
 from tolerances import ENERGY_DRIFT, PLANT_MOTION

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from nominal import COULOMB, ROTORS, VISCOUS, WIDTH, nominal_model, states
+from identified_models import COULOMB, ROTORS, VISCOUS, WIDTH, nominal_model, states
 from tolerances import SAME_FORMULA, SOLVED
 
 from robot_dynid.errors import DynIdError, ModelError, UsageError

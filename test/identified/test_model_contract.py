@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from counterbalanced import counterbalanced
+from identified_models import counterbalanced
 from monitored import model_of
 from tolerances import BEGINNING, REDUCED
 

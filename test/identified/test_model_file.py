@@ -8,8 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import yaml
-from feasible_models import feasible_model, random_links
-from nominal import nominal_model, states, unprotected
+from identified_models import feasible_model, nominal_model, random_links, states, unprotected
 
 from robot_dynid.errors import ModelError, UsageError
 from robot_dynid.identified.model import IdentifiedModel

@@ -12,9 +12,8 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 import pytest
-from exported_models import model_named
 from fuzzing import fault_of, may_refuse
-from nominal import nominal_model, unprotected
+from identified_models import model_named, nominal_model, unprotected
 
 from robot_dynid.effects.deflection import GearModel, MixtureModel, RadialModel
 from robot_dynid.effects.ripple import TorqueRipple

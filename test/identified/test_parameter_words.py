@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from elastic_arms import elastic_arm
-from models_with_laws import ALL_LAWS, model_of
+from identified_models import ALL_LAWS, model_with_laws
 
 from robot_dynid.friction import ADDITIONS, LAWS, AxisMotion, law_from
 from robot_dynid.friction.terms import unit_of, words_of
@@ -45,7 +45,7 @@ def test_units_are_those_of_torque_over_column(name: str) -> None:
 
 
 def test_every_parameter_of_a_coupled_arm_has_words_and_a_part() -> None:
-    model = model_of(load_robot('tx40'), ALL_LAWS)
+    model = model_with_laws(load_robot('tx40'), ALL_LAWS)
     found = model.torque_model.words
     assert tuple(found) == model.reduction.standard
     assert len({one.sentence for one in found.values()}) == len(found)
@@ -60,13 +60,13 @@ def test_every_parameter_of_a_coupled_arm_has_words_and_a_part() -> None:
 
 
 def test_sliding_joints_have_units_of_their_own() -> None:
-    model = model_of(load_robot('stanford_arm'), ALL_LAWS[-3:])
+    model = model_with_laws(load_robot('stanford_arm'), ALL_LAWS[-3:])
     found = model.torque_model.words
     assert (found['Ia3'].unit, found['fv3'].unit, found['f03'].unit) == ('kg', 'N s/m', 'N')
     assert found['fca1'].words == 'dry friction that builds up over 0.02 mrad of travel'
 
 
 def test_gears_of_elastic_joints_have_words() -> None:
-    found = model_of(elastic_arm()[0], ALL_LAWS[-1:]).torque_model.words
+    found = model_with_laws(elastic_arm()[0], ALL_LAWS[-1:]).torque_model.words
     assert (found['K2'].words, found['K2'].unit) == ('stiffness of the gear', 'N m/rad')
     assert found['D2'].unit == 'N m s/rad'

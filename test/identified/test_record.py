@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
-from nominal import nominal_model, unprotected
+from identified_models import nominal_model, unprotected
 
 from robot_dynid.effects.ripple_search import Wave
 from robot_dynid.errors import ModelError

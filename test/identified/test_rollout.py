@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pinocchio
 import pytest
-from nominal import nominal_model
+from identified_models import nominal_model
 from random_robots import random_urdf
 from scipy.integrate import solve_ivp
 from stepped_rollout import stepped_rollout

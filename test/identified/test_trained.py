@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import yaml
-from nominal import unprotected
+from identified_models import unprotected
 from tolerances import EXTRAPOLATED
 
 from robot_dynid.cli.main import main

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from nominal import nominal_model, states
+from identified_models import nominal_model, states
 
 from robot_dynid import kernels
 from robot_dynid.dynamics import rigid_body

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from nominal import nominal_model
+from identified_models import nominal_model
 from recordings import write_recording
 
 from robot_dynid.cli.main import main

@@ -9,16 +9,18 @@ from functools import cache
 
 import numpy as np
 import pytest
-from elastic_truth import ARM, true_model, with_effects
-from tolerances import COVERAGE, SAME_FORMULA
-from two_encoders import (
-    RATE,
+from elastic_arms import (
+    ARM,
+    MONITOR_RATE,
     moved,
     recorded,
     transmitted,
+    true_model,
     watched_model,
+    with_effects,
     with_motor_encoders,
 )
+from tolerances import COVERAGE, SAME_FORMULA
 
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.monitoring.contact_events import contact_events
@@ -319,9 +321,9 @@ def test_the_gear_senses_torque_beside_hysteresis_and_kinematic_error() -> None:
     own, truth = with_effects()
     path = moved(2, 2.0)
     behind = replace(ARM, drive=replace(ARM.drive, elastic=(), sensor=LINK))
-    expected = record(Arm(behind, truth), path, RATE).effort
+    expected = record(Arm(behind, truth), path, MONITOR_RATE).effort
     assert expected is not None
-    seen = measured(record(Arm(ARM, truth), path, RATE), ARM, truth.noise,
+    seen = measured(record(Arm(ARM, truth), path, MONITOR_RATE), ARM, truth.noise,
                     np.random.default_rng(5))
     errors = []
     for one in (own, true_model()):

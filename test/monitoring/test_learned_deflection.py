@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from elastic_arms import with_motor_encoders
 from learned_deflection import BEND, GMR, ROBOT, STEP, fitted, model_with, recording
 from monitored import model_of
 from tolerances import SAME_FORMULA
-from two_encoders import with_motor_encoders
 
 from robot_dynid.effects.deflection import RadialBasis, ResidualFit, RippleModel
 from robot_dynid.monitoring.deflected_observer import DEFLECTED, SPREAD, DeflectedObserver

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from motions import torque_model
 from recordings import recording
-from single_joint_recordings import planned, torque_model, truth_of, with_effort
+from single_joint_recordings import planned, truth_of, with_effort
 from tolerances import REPRESENTED
 
 pytest.importorskip('pinocchio')

@@ -4,7 +4,7 @@ kinematics has it."""
 from __future__ import annotations
 
 import numpy as np
-from nominal import nominal_model
+from identified_models import nominal_model
 from report_pages import unpacked
 
 from robot_dynid.dynamics.rigid_body import link_poses

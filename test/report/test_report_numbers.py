@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from nominal import nominal_model
+from identified_models import nominal_model
 from report_pages import unpacked
 
 from robot_dynid.cli.validate import joint_scores

@@ -9,9 +9,9 @@ from xml.etree import ElementTree as ET
 import mujoco
 import numpy as np
 import pytest
-from feasible_models import feasible_model, random_links
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from identified_models import feasible_model, random_links
 from tolerances import MUJOCO_ACCELERATION, READ_BY_OTHERS
 
 pin = pytest.importorskip('pinocchio')

@@ -13,7 +13,7 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
-from feasible_models import feasible_model
+from identified_models import feasible_model
 
 pytest.importorskip('rclpy')
 pytest.importorskip('robot_dynid_interfaces')

@@ -9,10 +9,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from elastic_truth import random_states, true_model
-from exported_models import model_of
-from feasible_models import with_friction
-from nominal import nominal_model
+from elastic_arms import random_states, true_model
+from identified_models import nominal_model, random_model, with_friction
 from tolerances import EXACT_PERIOD, SAME_FORMULA
 
 from robot_dynid import load_robot
@@ -203,7 +201,7 @@ def test_forward_dynamics_are_scored_with_it() -> None:
         np.hstack([effort + external, effort[:, own]]), external=external)
     np.testing.assert_allclose(
         forward_accelerations(model, samples), np.hstack([links, motors[:, own]]), rtol=1e-9)
-    loaded = with_friction(model_of(load_robot('planar_3r')), ['coulomb+load'] * 3,
+    loaded = with_friction(random_model(load_robot('planar_3r')), ['coulomb+load'] * 3,
                            load_robot('planar_3r').nominal)
     assert loaded.feasible is not None
     standard = np.where([name.startswith('fw') for name in loaded.reduction.standard], 0.15,

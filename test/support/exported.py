@@ -7,7 +7,7 @@ from dataclasses import replace
 import mujoco
 import numpy as np
 import pinocchio as pin
-from feasible_models import feasible_model
+from identified_models import feasible_model
 from random_robots import Peer
 from tolerances import READ_BY_OTHERS
 

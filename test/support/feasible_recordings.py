@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
+from motions import STEP, five_sines, torque_model, with_effort
 
 from robot_dynid.dynamics.rigid_body import mass_matrix
 from robot_dynid.estimation.experiment import Experiment, TorqueModel
-from robot_dynid.identified.structure import Structure
 from robot_dynid.robot.inertia import parameters_from_pseudo_inertia, pseudo_inertia
 from robot_dynid.types import FloatArray, Samples
-
-STEP = 0.01
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,11 +33,6 @@ def moved(body, rng, share):
     return parameters_from_pseudo_inertia(change @ pseudo_inertia(body) @ change.T)
 
 
-def model_of(robot):
-    """Return the torque model of a robot with rotors and friction."""
-    return Structure.uniform(robot, True, 'coulomb', {'width': 0.05}).torque_model(robot)
-
-
 def truth_of(model, links, rng):
     """Return standard parameters (p,): ``links`` (n, 10), passive friction, any offset."""
     values = np.concatenate([np.ravel(links), np.zeros(
@@ -53,29 +46,18 @@ def truth_of(model, links, rng):
 def motion(robot, count, rng, moving=None):
     """Return a rich motion; only the joints ``moving`` where they are given."""
     time = np.arange(count) * STEP
-    q, qd, qdd = np.zeros((3, count, robot.n))
-    for _ in range(5):
-        rate, size, phase = (rng.uniform(low, high, robot.n)
-                             for low, high in ((0.5, 5.0), (0.2, 0.6), (0.0, 6.0)))
-        angle = time[:, None] * rate + phase
-        q += size * np.sin(angle)
-        qd += size * rate * np.cos(angle)
-        qdd -= size * rate**2 * np.sin(angle)
-    if moving is not None:
-        still = [i for i in range(robot.n) if i not in moving]
-        q[:, still], qd[:, still], qdd[:, still] = 0.3, 0.0, 0.0
-    return Samples(robot.joints, time, q, qd, qdd)
+    return Samples(robot.joints, time, *five_sines(rng, time, robot.n, 5.0, moving))
 
 
 def recorded(robot, links, rng, noise=0.0, count=1500, moving=None):
     """Return a recording of ``robot`` with true ``links``; ``noise`` by the size of the effort."""
-    model = model_of(robot)
+    model = torque_model(robot)
     truth = truth_of(model, links, rng)
     samples = motion(robot, count, rng, moving)
     clean = model.effort(samples, model.reduction.base(truth))
     size = np.sqrt(np.mean(clean**2, axis=0))
     effort = clean + noise * size * rng.normal(size=clean.shape)
-    return Recorded(model, truth, replace(samples, effort=effort, measured=effort))
+    return Recorded(model, truth, with_effort(samples, effort))
 
 
 def assert_real(model, estimate, rng, configurations=1000):

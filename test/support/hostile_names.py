@@ -15,8 +15,8 @@ from tempfile import TemporaryDirectory
 from xml.etree.ElementTree import fromstring
 
 import numpy as np
-from feasible_models import feasible_model
 from fuzzing import fault_of
+from identified_models import feasible_model
 from recordings import recording
 from text_inputs import NAMES
 from uses import command, one_in, require_page

@@ -6,8 +6,8 @@ from dataclasses import replace
 from functools import cache
 
 import numpy as np
+from elastic_arms import with_motor_encoders
 from monitored import model_of
-from two_encoders import with_motor_encoders
 
 from robot_dynid.effects.deflection import MixtureRegression, ResidualFit, ResidualModel
 from robot_dynid.identified.model import IdentifiedModel

@@ -38,6 +38,28 @@ def truth_of(model: TorqueModel) -> FloatArray:
     return model.reduction.base(list(standard.values()))
 
 
+def five_sines(
+    rng: np.random.Generator, time: FloatArray, n: int, fastest: float = 4.0,
+    moving: Sequence[int] | None = None,
+) -> FloatArray:
+    """Return position, velocity and acceleration (3, T, n) of five sines per joint.
+
+    Their rates are 0.5 to ``fastest`` rad/s; ``moving`` lists the joints, the others rest.
+    """
+    q, qd, qdd = motion = np.zeros((3, len(time), n))
+    for _ in range(5):
+        rate, size, phase = (rng.uniform(low, high, n)
+                             for low, high in ((0.5, fastest), (0.2, 0.6), (0.0, 6.0)))
+        angle = time[:, None] * rate + phase
+        q += size * np.sin(angle)
+        qd += size * rate * np.cos(angle)
+        qdd -= size * rate**2 * np.sin(angle)
+    if moving is not None:
+        still = [i for i in range(n) if i not in moving]
+        q[:, still], qd[:, still], qdd[:, still] = 0.3, 0.0, 0.0
+    return motion
+
+
 def lively(
     model: TorqueModel, count: int = 3000, noise: float = 0.0,
     moving: Sequence[int] | None = None, step: float = STEP,
@@ -46,21 +68,9 @@ def lively(
 
     ``noise`` of the effort is relative to its peak; ``step`` [s].
     """
-    rng = np.random.default_rng(2)
-    n = model.robot.n
-    time = np.arange(count) * step
-    q, qd, qdd = np.zeros((3, count, n))
-    for _ in range(5):
-        rate, size, phase = rng.uniform(0.5, 4.0, n), rng.uniform(0.2, 0.6, n), rng.uniform(
-            0.0, 6.0, n)
-        angle = time[:, None] * rate + phase
-        q += size * np.sin(angle)
-        qd += size * rate * np.cos(angle)
-        qdd -= size * rate**2 * np.sin(angle)
-    if moving is not None:
-        still = [i for i in range(n) if i not in moving]
-        q[:, still], qd[:, still], qdd[:, still] = 0.3, 0.0, 0.0
-    samples = Samples(model.robot.joints, time, q, qd, qdd)
+    rng, time = np.random.default_rng(2), np.arange(count) * step
+    motion = five_sines(rng, time, model.robot.n, moving=moving)
+    samples = Samples(model.robot.joints, time, *motion)
     clean = model.effort(samples, truth_of(model))
     return with_effort(samples, clean + noise * np.abs(clean).max(axis=0) * rng.normal(
         size=clean.shape))
@@ -136,16 +146,18 @@ def repeated_motion(seed, period, periods, joints=3, begins=0.0, noise=0.0):
 
 
 class Sines:
-    """Five harmonics per joint, at rest at both ends, within 70 % of the limits."""
+    """Five harmonics per joint, at rest at both ends, within a ``share`` of the limits."""
 
-    def __init__(self, robot: RobotModel, duration: float = 4.0) -> None:
+    def __init__(
+        self, robot: RobotModel, duration: float = 4.0, seed: int = 0, share: float = 0.7
+    ) -> None:
         self.joints, self.duration = robot.joints, duration
         self.rate = 2.0 * np.pi / duration * np.arange(1, 6)
-        rng = np.random.default_rng(0)
+        rng = np.random.default_rng(seed)
         self.amplitude = rng.normal(size=(5, robot.n)) / self.rate[:, None]
         motion = self.sample(np.linspace(0.0, duration, 1000))
-        speed = 0.7 * robot.limits.velocity / np.abs(motion.velocity).max(axis=0)
-        acceleration = 0.7 * robot.limits.acceleration / np.abs(motion.acceleration).max(axis=0)
+        speed = share * robot.limits.velocity / np.abs(motion.velocity).max(axis=0)
+        acceleration = share * robot.limits.acceleration / np.abs(motion.acceleration).max(axis=0)
         self.amplitude *= np.minimum(speed, acceleration)
 
     def sample(self, time: FloatArray) -> Motion:

@@ -12,18 +12,11 @@ from robot_dynid.excitation.design import DesignCriteria
 from robot_dynid.excitation.families import parse_request
 from robot_dynid.excitation.planned.sine_sequence import sine_sequence
 from robot_dynid.friction import law_from
-from robot_dynid.identified.structure import Structure
-from robot_dynid.robot.model import RobotModel
 from robot_dynid.trajectories.limits import motion_limits
 from robot_dynid.trajectories.single_joint import Sweep
 from robot_dynid.types import FloatArray, Samples, frozen
 
 STEP = 0.01
-
-
-def torque_model(robot: RobotModel) -> TorqueModel:
-    """Return the torque model with rotors and friction."""
-    return Structure.uniform(robot, True, 'coulomb', {'width': 0.05}).torque_model(robot)
 
 
 def truth_of(model: TorqueModel, coulomb: float = 0.0) -> FloatArray:

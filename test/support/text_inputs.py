@@ -7,9 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from feasible_models import feasible_model, random_links
 from fuzzing import mutated
-from nominal import nominal_model
+from identified_models import feasible_model, nominal_model, random_links
 
 from robot_dynid.effects.deflection import RadialModel
 from robot_dynid.identified.noise_levels import NoiseLevels

@@ -21,8 +21,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-from feasible_models import feasible_model
 from fuzzing import may_refuse
+from identified_models import feasible_model
 from report_pages import unpacked
 
 from robot_dynid.cli.evaluation import write_rows

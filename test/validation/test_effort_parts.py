@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from nominal import nominal_model
+from identified_models import nominal_model
 from recordings import recording
 
 from robot_dynid.signals.prepare import Preprocessing

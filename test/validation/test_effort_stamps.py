@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from identified_models import nominal_model
 from motions import lively, torque_model, truth_of
-from nominal import nominal_model
 from tolerances import CUT_RECORDING, WHITE_NOISE
 
 from robot_dynid.estimation.experiment import Experiment, TorqueModel

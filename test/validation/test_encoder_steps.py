@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from models_with_laws import model_of
+from identified_models import model_with_laws
 
 from robot_dynid.friction import law_from
 from robot_dynid.robot.robot_file import load_robot
@@ -43,7 +43,7 @@ def recording(step: float, law: str) -> RawLog:
     (2e-4, 'dahl', True), (2e-6, 'dahl', False), (2e-4, 'coulomb', False)])
 def test_steps_that_hide_presliding_are_named(step: float, law: str, named: bool) -> None:
     settings = {'length': 2e-4} if law == 'dahl' else {}
-    model = model_of(load_robot('planar_3r'), [(law, settings)])
+    model = model_with_laws(load_robot('planar_3r'), [(law, settings)])
     log = recording(step, law)
     warning = step_warning(model, log)
     assert (warning is not None) == named

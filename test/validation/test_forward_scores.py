@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from models_with_laws import ALL_LAWS, Law, model_of
+from identified_models import ALL_LAWS, Law, model_with_laws
 from scipy.interpolate import CubicSpline
 from tolerances import NOISE_FLOOR
 
@@ -69,7 +69,7 @@ def rmse(found: ForwardValidation, subset: str = 'all') -> FloatArray:
 
 @pytest.mark.parametrize('noise', [1.0, 2.0])
 def test_the_true_model_errs_as_much_as_the_floor(noise: float) -> None:
-    model = model_of(ROBOT, NO_FRICTION)
+    model = model_with_laws(ROBOT, NO_FRICTION)
     found = validate_forward(model, [log_of(model, noise, 30.0)])
     assert rmse(found) == pytest.approx(found.floor, rel=NOISE_FLOOR)
     assert np.all(found.floor > 0.0)
@@ -77,7 +77,7 @@ def test_the_true_model_errs_as_much_as_the_floor(noise: float) -> None:
 
 def test_efforts_of_their_own_topic_have_a_floor_too() -> None:
     """Noise of efforts alone, in messages of their own."""
-    model = model_of(ROBOT, NO_FRICTION)
+    model = model_with_laws(ROBOT, NO_FRICTION)
     clean, noisy = log_of(model, 0.0, 30.0), log_of(model, 1.0, 30.0)
     assert noisy.effort is not None
     log = replace(clean, effort=noisy.effort, effort_messages=(clean.time, noisy.effort))
@@ -87,7 +87,7 @@ def test_efforts_of_their_own_topic_have_a_floor_too() -> None:
 
 def test_accelerations_are_those_of_forward_dynamics() -> None:
     """A wrong model errs by what its forward dynamics differs, in closed form."""
-    model = model_of(ROBOT, NO_FRICTION)
+    model = model_with_laws(ROBOT, NO_FRICTION)
     wrong = replace(model, values=1.25 * model.values, control=model.values)
     log = log_of(model)
     found = validate_forward(wrong, [log])
@@ -101,7 +101,7 @@ def test_accelerations_are_those_of_forward_dynamics() -> None:
 
 
 def test_rollouts_stand_beside_the_control_row_and_constant_velocity() -> None:
-    model = model_of(ROBOT, NO_FRICTION)
+    model = model_with_laws(ROBOT, NO_FRICTION)
     wrong = replace(model, values=1.25 * model.values, control=model.values)
     found = validate_forward(wrong, [log_of(model)])
     assert [horizon.seconds for horizon in found.horizons] == list(HORIZONS)
@@ -116,7 +116,7 @@ def test_rollouts_stand_beside_the_control_row_and_constant_velocity() -> None:
 
 def test_joints_that_go_on_as_they_begin() -> None:
     """Their error after a time T is that of the measured motion: closed form of a parabola."""
-    model = model_of(ROBOT, NO_FRICTION)
+    model = model_with_laws(ROBOT, NO_FRICTION)
     time = np.arange(round(4.0 * RATE)) / RATE
     position = 0.2 * time[:, None]**2 * np.array([1.0, -0.5, 0.25])
     qd, qdd = (np.gradient(x, time, axis=0) for x in (
@@ -135,7 +135,7 @@ def test_joints_that_go_on_as_they_begin() -> None:
 @pytest.mark.parametrize('robot', ['ur10e', 'stanford_arm'])
 def test_friction_of_any_law(robot: str) -> None:
     """Coupled motors, prismatic joints: few samples err, where the low-pass rounds a reversal."""
-    model = model_of(load_robot(robot), ALL_LAWS)
+    model = model_with_laws(load_robot(robot), ALL_LAWS)
     found = validate_forward(model, [log_of(model)])
     for score in found.model['all'].values():
         low, _, high = score.quartiles
@@ -170,7 +170,7 @@ def elastic_log(model: IdentifiedModel, push: float = 0.0) -> RawLog:
 
 def test_links_and_motors_of_elastic_joints() -> None:
     robot = replace(ROBOT, drive=replace(ROBOT.drive, elastic=(0, 1, 2)))
-    model = model_of(robot, NO_FRICTION)
+    model = model_with_laws(robot, NO_FRICTION)
     # encoders that are off against each other are corrected before; motors have no offset
     values = model.reduction.base([
         0.0 if name.startswith(('s', 'f0')) else model.standard[name]
@@ -192,7 +192,7 @@ def test_refused_joints(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv('COLUMNS', '160')
-    whole = model_of(ROBOT, NO_FRICTION)
+    whole = model_with_laws(ROBOT, NO_FRICTION)
     model, log = replace(whole, not_identified=('joint_3',)), log_of(whole, 1.0)
     paths = [str(tmp_path / name) for name in ('m.yaml', 'd.csv')]
     model.save(paths[0])
@@ -209,7 +209,7 @@ def test_refused_joints(
 
 
 def test_models_that_no_body_has_are_refused() -> None:
-    model = model_of(ROBOT, NO_FRICTION)
+    model = model_with_laws(ROBOT, NO_FRICTION)
     with pytest.raises(ModelError, match='not positive definite'):
         validate_forward(replace(model, values=-model.values), [log_of(model)])
     found = validate_forward(replace(model, control=-model.values), [log_of(model)])
@@ -220,7 +220,7 @@ def test_models_that_no_body_has_are_refused() -> None:
 def test_where_the_mass_matrix_is_indefinite_the_rest_is_scored(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    model = model_of(ROBOT, NO_FRICTION)
+    model = model_with_laws(ROBOT, NO_FRICTION)
     log = log_of(model)
     values = np.array(model.values)
     values[model.names.index('mx2')] *= 8.0  # no robot's where the elbow is bent
@@ -246,7 +246,7 @@ def test_where_the_mass_matrix_is_indefinite_the_rest_is_scored(
 
 @pytest.mark.parametrize('forward', [False, True])
 def test_a_slower_recording_is_scored_with_what_it_shows(forward: bool) -> None:
-    model = model_of(ROBOT, NO_FRICTION)
+    model = model_with_laws(ROBOT, NO_FRICTION)
     fitted = replace(model, preprocessing=Preprocessing(33.0))
     log = take(log_of(model, 1.0), slice(None, None, 13))  # 30.8 Hz
     slow, noted = fitted, []
@@ -265,7 +265,7 @@ def test_a_slower_recording_is_scored_with_what_it_shows(forward: bool) -> None:
 
 @pytest.mark.parametrize('law', ['none', 'coulomb+load'])
 def test_known_external_torque_is_no_error(law: str) -> None:
-    model = model_of(ROBOT, ((law, {}),))
+    model = model_with_laws(ROBOT, ((law, {}),))
     time, motion = motion_of(ROBOT, 12.0)
     torque = 20.0 * np.sin(2.0 * np.pi * np.outer(time, [0.4, 0.7, 0.9])) * [1.0, 0.5, 0.2]
     effort = model.inverse(motion.position, motion.velocity, motion.acceleration,
@@ -285,7 +285,7 @@ def test_known_external_torque_is_no_error(law: str) -> None:
 
 def test_external_torque_acts_on_the_links_of_elastic_joints() -> None:
     robot = replace(ROBOT, drive=replace(ROBOT.drive, elastic=(0, 1, 2)))
-    model = model_of(robot, NO_FRICTION)
+    model = model_with_laws(robot, NO_FRICTION)
     values = model.reduction.base([
         0.0 if name.startswith(('s', 'f0')) else model.standard[name]
         for name in model.reduction.standard])

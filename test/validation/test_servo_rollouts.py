@@ -8,7 +8,7 @@ from pathlib import Path
 import mujoco
 import numpy as np
 import pytest
-from feasible_models import feasible_model
+from identified_models import feasible_model
 from position_servos import ERROR_LIMIT, PERIOD, random_commands, servo_robot
 
 from robot_dynid.errors import ModelError

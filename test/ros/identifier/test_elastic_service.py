@@ -18,7 +18,7 @@ from robot_dynid.dynamics.rigid_body import external_torque
 pytest.importorskip('rclpy')
 pytest.importorskip('robot_dynid_interfaces')
 
-from elastic_truth import ARM, random_states, start_at_rest, true_model
+from elastic_arms import ARM, random_states, start_at_rest, true_model
 from identifier_stage import Client
 from nodes import running
 

@@ -21,9 +21,9 @@ import pytest
 pytest.importorskip('rclpy')
 pytest.importorskip('robot_dynid_interfaces')
 
-from feasible_models import feasible_model
 from fuzzing import mutated
 from geometry_msgs.msg import WrenchStamped
+from identified_models import feasible_model
 from identifier_stage import ACQUAINTANCE, CANCELED, SUCCEEDED, Client, floats
 from node_inputs import (
     COUNT,

@@ -15,13 +15,12 @@ import pytest
 pytest.importorskip('rclpy')
 pytest.importorskip('robot_dynid_interfaces')
 
-from elastic_truth import ARM
+from elastic_arms import ARM, moved, recorded, watched_model
 from learned_deflection import GMR, model_with, recording
 from nodes import Spinner
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 from tolerances import SAME_FORMULA
-from two_encoders import moved, recorded, watched_model
 
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.monitoring.deflected_observer import GEAR, GEAR_SPREAD, SPREAD

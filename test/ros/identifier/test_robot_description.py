@@ -9,8 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from feasible_models import feasible_model
-from nominal import nominal_model
+from identified_models import feasible_model, nominal_model
 from recordings import write_recording
 
 pytest.importorskip('rclpy')
