@@ -134,7 +134,7 @@ def test_identify_obeys_the_recipe(run: Run, stage: Stage) -> None:
     assert not [p['name'] for p in found['parameters'] if p['name'].startswith('Ia')]
 
 
-def test_people_get_tables(
+def test_identify_and_validate_print_tables_without_json(
     stage: Stage, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv('COLUMNS', '160')  # a narrow terminal breaks the heads of columns

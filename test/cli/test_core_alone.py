@@ -124,7 +124,7 @@ def test_a_verb_imports_no_other_and_looks_for_no_packages() -> None:
     assert not loaded & {'importlib.metadata', 'numpy', 'yaml', 'robot_dynid.cli.identify'}
 
 
-def test_no_package_replaces_a_value_of_this_one() -> None:
+def test_a_registry_keeps_its_own_value_against_that_of_a_package() -> None:
     registry = Registry[str](GROUP, {'bench': 'ours'})
     assert registry['bench'] == 'ours'
     assert 'demo' in registry

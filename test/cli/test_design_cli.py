@@ -81,7 +81,7 @@ def test_wrong_options_are_explained(text, words):
         with_text({'seed': 1}, text)
 
 
-def test_another_motion_to_judge_by_is_written_beside(designed, tmp_path):
+def test_design_writes_a_validation_motion_beside_the_plan(designed, tmp_path):
     found, trajectory = designed(*SHORT, '--report', tmp_path / 'plan.html')
     judge, purpose = load_motion(tmp_path / 'T_validation.yaml')
     assert (purpose, load_motion(tmp_path / 'T.yaml')[1]) == ('validation', 'fit')
@@ -120,7 +120,7 @@ def test_periods_repeat_the_motion(designed):
     np.testing.assert_allclose(later, here, rtol=0.0, atol=1e-12)
 
 
-def test_objectives_prefer_what_they_name(designed):
+def test_design_objectives_are_best_in_the_measure_of_their_name(designed):
     found = {name: designed(*SHORT, '--objective', name)[0] for name in ('condition', 'log-det')}
     assert found['log-det']['log_det'] > found['condition']['log_det']
     assert found['log-det']['condition_number'] > found['condition']['condition_number']

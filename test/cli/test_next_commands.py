@@ -75,7 +75,7 @@ def test_a_model_names_the_command_that_made_it(
         '--method', 'ols']
 
 
-def test_the_robot_is_as_it_was_given() -> None:
+def test_printed_commands_name_the_robot_as_the_user_did() -> None:
     model = model_of(load_robot('planar_3r'))
     file = replace(model, record=replace(model.record, command=('robot-dynid', '--robot=my.yaml')))
     assert Names.of(file).robot == 'my.yaml'

@@ -179,7 +179,7 @@ def test_ends_of_lines_and_signs_of_all_languages_stay() -> None:
     assert printable('a\r\n') == 'a\\r\n'
 
 
-def test_a_report_holds_them_as_they_are_written() -> None:
+def test_a_report_shows_hostile_names_as_text() -> None:
     page = render(Report(f'<b>{HOSTILE}', HOSTILE))
     assert harmless(page) and SHOWN in page and f'<b>{SHOWN}' not in page
     assert page.encode()

@@ -158,7 +158,7 @@ def test_ends_in_collision_are_named_with_millimetres(pole):
         approach(near, start * [1, 0.2, 1, 1, 1, 1], goal, limits)
 
 
-def test_no_way_names_the_obstacle_and_the_nearest_pose(tmp_path):
+def test_a_missing_path_names_the_obstacle_and_the_nearest_pose(tmp_path):
     path = tmp_path / 'slide.urdf'
     path.write_text(
         '<robot name="slide"><link name="base"/><link name="hand"><collision><geometry>'

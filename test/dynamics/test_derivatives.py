@@ -137,7 +137,7 @@ def sliding(model: IdentifiedModel, seed: int = 3) -> tuple[FloatArray, FloatArr
 @pytest.mark.parametrize(('name', 'law'), [
     *(('planar_3r', law) for law in LAWS), ('tx40', 'stribeck+load+breakaway'),
     ('tx40', 'coulomb+load'), ('elastic_2r', 'stribeck+load')])
-def test_friction_of_models(name: str, law: str) -> None:
+def test_derivatives_of_friction_agree_with_differences(name: str, law: str) -> None:
     """Ramps, tangents, their tails, directions, loads; motors that turn with two joints."""
     model = counterbalanced(with_law(name, law, 2.0))
     q, qd, qdd = sliding(model)
@@ -176,7 +176,7 @@ def test_motors_behind_elastic_gears(law: str) -> None:
 
 @pytest.mark.parametrize(('name', 'law'), [('tx40', 'dahl+load+levelling'),
                                            ('elastic_2r', 'coulomb')])
-def test_parameters_of_models(name: str, law: str) -> None:
+def test_derivatives_by_parameters_agree_with_differences(name: str, law: str) -> None:
     """The effort is linear in them; accelerations change as differences say."""
     model = with_law(name, law, 2.0)
     q, qd, qdd = sliding(model)

@@ -93,7 +93,7 @@ def test_motion_is_that_of_an_adaptive_integrator(stiffness, damping) -> None:
     assert np.abs(found.velocity[0] - expected[:, 1]).max() < 1e-3 * np.abs(expected[:, 1]).max()
 
 
-def test_order_of_convergence() -> None:
+def test_elastic_rollouts_converge_with_their_order() -> None:
     gears = gears_of(ARM, damping=20.0)
     moving = integrator_of(ARM, gears, friction_of(2, 2.0))
     x0, v0 = np.array([[0.3, -1.0, 0.303, -1.001]]), np.array([[2.0, -3.0, 2.0, -3.0]])
@@ -221,7 +221,7 @@ def test_a_motor_held_by_friction_lets_its_link_swing_out() -> None:
     assert np.abs(swing[-400:]).max() < 0.35 * np.abs(swing).max()
 
 
-def test_motions_are_each_by_itself_and_limits_are_the_links() -> None:
+def test_elastic_rollouts_are_independent_and_watch_the_limits_of_links() -> None:
     gears, rng = gears_of(SEVEN, (1, 4), damping=10.0), np.random.default_rng(2)
     moving = integrator_of(SEVEN, gears, friction_of(7, 1.0, 2.0), 0.2 * np.eye(7))
     x0 = rng.uniform(-0.5, 0.5, (11, 9))

@@ -45,7 +45,7 @@ def has_forward_dynamics(robot: RobotModel) -> bool:
 
 
 @pytest.mark.parametrize('decade', range(20))
-def test_agrees_with_pinocchio(decade: int) -> None:
+def test_rigid_body_dynamics_agree_with_pinocchio(decade: int) -> None:
     for seed in range(10 * decade, 10 * decade + 10):
         robot, peer, rng = pair(seed)
         q, v, a = random_motion(rng, robot.n)

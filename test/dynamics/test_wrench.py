@@ -95,7 +95,7 @@ def test_friction_feels_the_load_that_is_left() -> None:
         assert near(model.forward(q, v, effort, share * carried), a, 1e-9)
 
 
-def test_the_motors_of_elastic_joints_do_not_feel_it() -> None:
+def test_a_wrench_accelerates_the_links_of_elastic_joints_not_their_motors() -> None:
     model = random_model(load_robot('elastic_2r'))
     q, v, effort, theta, theta_d, pushed = np.random.default_rng(3).uniform(-1.0, 1.0, (6, 2))
     theta = q + 1e-3 * theta

@@ -138,14 +138,14 @@ def test_identify_chooses_a_new_effect_for_the_joint_that_has_it(
     assert identified.model.standard['cc2'] == pytest.approx(DRAG, rel=0.05)
 
 
-def test_files_keep_it(identified: IdentificationResult) -> None:
+def test_model_files_keep_a_new_effect(identified: IdentificationResult) -> None:
     again = IdentifiedModel.from_yaml(identified.model.to_yaml())
     assert again.structure.chosen == identified.model.structure.chosen
     states = np.random.default_rng(3).normal(size=(3, 5, ROBOT.n))
     np.testing.assert_allclose(again.inverse(*states), identified.model.inverse(*states))
 
 
-def test_inverse_forward_rollout_and_equations_have_it(identified: IdentificationResult) -> None:
+def test_dynamics_and_equations_have_a_new_effect(identified: IdentificationResult) -> None:
     """A joint that slides steadily drags its carrier, one that slides back as well."""
     model = identified.model
     q, qd, qdd = np.random.default_rng(4).normal(size=(3, 40, ROBOT.n))
@@ -184,5 +184,5 @@ def test_the_words_are_in_its_parameters(identified: IdentificationResult) -> No
     assert section.tables[0].columns == ('joint', 'drag of the cable carrier [N m]', 'length')
 
 
-def test_none_is_chosen_where_there_is_none() -> None:
+def test_a_new_effect_is_not_chosen_where_the_arm_has_none() -> None:
     assert not identified_from(carrier=False).model.structure.chosen

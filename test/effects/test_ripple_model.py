@@ -52,7 +52,7 @@ def test_ripple_torque_of_all_joints_equals_that_of_each_joint() -> None:
     assert not RippleTorque((None, None, None))(*STATES).any()
 
 
-def test_waves_one_by_one_are_all_of_it() -> None:
+def test_waves_of_a_ripple_add_up_to_its_effort() -> None:
     ripple = a_ripple(3)
     states = tuple(x[:, 0] for x in STATES)
     found = [ripple.wave(order + 0.1, *states) for order in ripple.orders]

@@ -129,7 +129,7 @@ def test_intervals_hold_and_the_spread_is_found(number: int) -> None:
     assert found == pytest.approx(SPREAD, rel=BETWEEN)
 
 
-def test_no_spread_is_found_where_there_is_none() -> None:
+def test_recordings_of_equal_friction_have_no_spread() -> None:
     _, friction, found = trials(3, NONE, 15)
     assert COVERAGE[0] < friction < COVERAGE[1]
     assert max(found.values()) < NO_SPREAD

@@ -35,7 +35,7 @@ def test_nearest_semidefinite_matrix_has_its_negative_eigenvalues_cut_off():
     assert found.gap < SOLVER
 
 
-def test_other_cones():
+def test_conic_problems_with_exponential_and_zero_cones_are_solved():
     # x = 2, y >= 3, exp(z) <= y: minimise x + y - 4 z
     rows = [[1, 0, 0], [0, -1, 0], [0, 0, -1], [0, 0, 0], [0, -1, 0]]
     found = solve(problem(np.zeros((3, 3)), [1, 1, -4], rows, [2, -3, 0, 1, 0],

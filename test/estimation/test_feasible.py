@@ -79,7 +79,7 @@ def test_exact_data_gives_exact_effort_whatever_the_nominal_robot(method, name):
 
 
 @pytest.mark.parametrize('method', METHODS)
-def test_where_least_squares_is_feasible_it_is_kept(method):
+def test_feasible_estimates_keep_least_squares_that_is_feasible(method):
     rng = np.random.default_rng(4)
     robot = load_robot('planar_3r')
     data = recorded(spoiled(robot, rng, 0.1), robot.nominal, rng, noise=0.01)
@@ -273,7 +273,7 @@ def test_a_vanishing_weight_of_the_prior_is_the_smallest(weight):
     assert np.isfinite(found.values).all()
 
 
-def test_misuse_is_refused():
+def test_wrong_settings_of_feasible_estimators_are_refused():
     with pytest.raises(UsageError, match="prior 'flat': choose one of entropic, euclidean"):
         Feasible(prior='flat')
     with pytest.raises(UsageError, match='prior_weight must be at least 0, is -1'):

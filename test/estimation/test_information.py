@@ -62,7 +62,7 @@ def test_weights_find_the_noise_of_every_joint():
     assert residual_noise(information, values) == pytest.approx(1.0 / weights, rel=1e-3)
 
 
-def test_weighting_pays():
+def test_weighted_least_squares_scatters_less_than_ordinary():
     wls, ols = [], []
     for seed in range(30):
         information = Data(60, seed).accumulated(10)

@@ -85,7 +85,7 @@ def test_impossible_keys_are_refused(key: str, value: object, message: str) -> N
         recipe_from_dict({key: value})
 
 
-def test_command_line_tells_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_identify_prints_hausman_test(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = write_recording(tmp_path, 'one', ROBOT, 0)
     (tmp_path / 'recipe.yaml').write_text('\n'.join(f'{k}: {v}' for k, v in RECIPE.items()))
     common = ['identify', str(data), '--robot', 'planar_3r', '--recipe',

@@ -60,7 +60,7 @@ def test_friction_of_no_motion_is_none_in_the_baseline(monkeypatch: pytest.Monke
     assert abs(control[held]) < 1e-12 and np.abs(control).max() > 0.1
 
 
-def test_the_best_is_hardly_worse_than_either_of_them() -> None:
+def test_the_near_nominal_fit_is_hardly_worse_than_nominal_links_or_free_fit() -> None:
     data = experiment(300, 0.1)
     errors = best_held_out(data).mean(axis=0)
     information = by_fold(data.information)

@@ -56,7 +56,7 @@ def test_a_break_away_below_zero_is_none(data: Experiment) -> None:
     assert found.values[found.names.index('fc3')] < free.values[free.names.index('fc3')]
 
 
-def test_the_rest_is_as_least_squares_has_it_without_the_parameter(data: Experiment) -> None:
+def test_bounded_friction_leaves_the_other_parameters_to_least_squares(data: Experiment) -> None:
     """The active bounds are those of the solution, so leaving their columns out is the same."""
     found = bound_friction(ESTIMATORS['wls'].fit(data), data)
     bound = found.values == 0.0
@@ -75,7 +75,7 @@ def test_friction_above_zero_stays_as_it_is(data: Experiment) -> None:
     assert bound_friction(estimate, whole) is estimate
 
 
-def test_no_model_reports_it() -> None:
+def test_models_report_no_breakaway_friction_below_zero() -> None:
     model = identify(ROBOT, [rising()], recipe=RECIPE).model
     values = dict(zip(model.names, model.values.tolist(), strict=True))
     assert [name for name, value in values.items() if name.startswith('fb') and value < 0.0] == []

@@ -119,7 +119,7 @@ def information(errors: FloatArray) -> Information:
     return accumulator.information()
 
 
-def test_folds_must_agree() -> None:
+def test_a_joint_is_refused_where_folds_contradict_each_other() -> None:
     """The same mean share, once of equal folds, once of folds that contradict each other."""
     even = held_out(information(np.full(5, 0.3)))
     assert even.share[0] > 0.02 and refusals(even) == {}
@@ -239,7 +239,7 @@ def test_the_command_line_exits_with_one(tmp_path: Path, capsys: pytest.CaptureF
     assert json.loads(capsys.readouterr().out)['ok']
 
 
-def test_the_job_of_the_action_says_it_first() -> None:
+def test_the_identify_action_names_refused_joints_first() -> None:
     pytest.importorskip('rclpy')
     job = import_module('robot_dynid.ros.identifier.identification')
     log = healthy()

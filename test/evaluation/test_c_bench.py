@@ -32,7 +32,7 @@ def test_loops_of_c_compute_what_the_model_does() -> None:
             assert np.abs(found - expected).max() <= 10.0 * WRITTEN_OUT * np.abs(expected).max()
 
 
-def test_without_a_compiler_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_c_benchmark_reports_a_missing_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, 'which', lambda name: None)
     model = model_with_laws(load_robot('planar_3r'), AUTO)
     with pytest.raises(MissingDependency, match='no C compiler'), bench.written_out(model.to_c()):

@@ -92,7 +92,7 @@ def test_tables_agree_with_each_other() -> None:
 
 
 @pytest.mark.parametrize('broken', ['A', 'OFFSET'])
-def test_another_reading_would_differ(broken: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_misread_tables_begin_in_motion(broken: str, monkeypatch: pytest.MonkeyPatch) -> None:
     values = np.array(getattr(paper, broken))
     other = values.ravel().reshape(5, 6).T if broken == 'A' else -values
     monkeypatch.setattr(paper, broken, tuple(map(tuple, other)) if broken == 'A' else tuple(other))
@@ -210,7 +210,7 @@ def test_the_friction_curve_is_that_of_the_plant() -> None:
     assert [row.ok for row in curve_rows('arm', errors)] == [False, False]
 
 
-def test_shares_are_judged_each_by_itself() -> None:
+def test_rows_of_error_shares_are_judged_one_by_one() -> None:
     told = {'ripple': np.full(6, 0.9), 'gear': np.full(6, 0.5), 'all': np.full(6, 0.5),
             'mixture': np.full(6, 0.95), 'network': np.full(6, 0.95)}
     assert [row.ok for row in share_rows('arm', table(**told), disturbed=True)] == 5 * [True]

@@ -24,7 +24,7 @@ def row(count: int, hours: float, workers: int, seconds: float) -> dict[str, flo
                                         'processor s': seconds})
 
 
-def test_sizes_and_page(
+def test_the_many_benchmark_runs_its_sizes_and_writes_its_page(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     asked: list[int] = []

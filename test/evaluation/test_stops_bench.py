@@ -89,7 +89,7 @@ def test_a_way_off_the_path_is_seen() -> None:
     assert 0.02 < judged(moved).off_path <= 0.05, 'the nearest point of the path is nearer'
 
 
-def test_a_motion_as_it_was_planned() -> None:
+def test_faithful_measures_how_far_a_motion_is_off_its_plan() -> None:
     once, followed = motion(ROBOT, 1), track(0.01, end=BEGIN + 2.4)
     assert faithful(followed, once) == pytest.approx((0.0, 0.0), abs=1e-6)
     followed.velocity[50] += 0.02
@@ -163,6 +163,6 @@ def test_wrong_options_are_named(
     assert words in capsys.readouterr().err
 
 
-def test_other_benchmarks_have_no_such_options(capsys: pytest.CaptureFixture[str]) -> None:
+def test_regressor_benchmark_refuses_options_of_stops(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(['bench', 'regressor', '--repeat', '3']) == 2
     assert 'benchmark regressor has no option --repeat' in capsys.readouterr().err

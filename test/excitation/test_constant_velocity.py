@@ -123,7 +123,7 @@ def test_obstacles_are_avoided(with_proof):
     assert {p.joint for p in plateaus(found.trajectory)} == set(box(3).joints)
 
 
-def test_no_room_at_all_names_joint_and_obstacle():
+def test_a_sweep_without_room_names_joint_and_obstacle():
     criteria = DesignCriteria(constraints=(Post((0.0, 0.0), 50.0),))
     with pytest.raises(DynIdError, match=r"joint 'joint_0' cannot sweep .*distance from the post"):
         planned(box(2), criteria)

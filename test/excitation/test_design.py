@@ -175,7 +175,7 @@ def test_constraints_are_kept_from_a_start_beside_the_middle():
         design(robot, parse_request('', {}), replace(criteria, constraints=(Below(-2.0),)))
 
 
-def test_the_seed_decides():
+def test_designs_follow_from_the_seed():
     robot = load_robot('stanford_arm')
     criteria = design_criteria(robot)
 
@@ -266,7 +266,7 @@ def test_progress_tells_the_best_value_and_may_stop():
     assert values[-1] < values[0]
 
 
-def test_fourteen_joints():
+def test_an_excitation_of_fourteen_joints_is_designed():
     text = random_urdf(np.random.default_rng(8), 14, 0.3)
     robot = robot_from_urdf(text)
     criteria = design_criteria(robot, elapsed=clock())

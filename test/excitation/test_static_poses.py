@@ -135,7 +135,7 @@ def test_static_poses_refuses_impossible_options_with_the_reason(options, words)
         planned(load_robot('ur10e'), **options)
 
 
-def test_no_pose_is_left():
+def test_static_poses_are_refused_where_none_keeps_the_limits():
     robot = load_robot('planar_3r')
     criteria = DesignCriteria(
         model=design_criteria(robot).model, constraints=(Post((0.0, 0.0), 50.0),)

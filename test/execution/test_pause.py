@@ -195,7 +195,7 @@ def test_a_motion_that_is_about_to_end_is_left_to_its_end():
     assert bench.outcome.text.endswith('stopped along the path, the robot holds')
 
 
-def test_where_there_is_no_time_to_brake_a_cancellation_is_a_hard_one():
+def test_a_cancellation_without_time_to_brake_is_a_hard_stop():
     rules = replace(HARD, pacing=replace(RULES.pacing, longest=0.0))
     bench = Bench(rules).start().run(1.0)
     bench.do(bench.execution.cancel(bench.now, ASKED)).run()

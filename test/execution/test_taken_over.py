@@ -41,7 +41,7 @@ def test_another_motion_is_noticed_within_two_messages(rules, after, speed):
     assert bench.last(Send) == sent, 'the robot must not be taken back'
 
 
-def test_the_joint_and_how_far_it_is_off_are_named():
+def test_a_taken_over_motion_names_the_joint_and_its_deviation():
     bench = Bench().start().run(2.6)
     begun, points = bench.goal_start, bench.execution.segment.points
     bench.hijacked = lambda now: (

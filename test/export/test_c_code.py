@@ -289,7 +289,7 @@ def test_c_code_refuses_nan_links_and_zero_stiffness() -> None:
         c_code(replace(mechanism, gears=replace(mechanism.gears, stiffness=np.zeros(2))))
 
 
-def test_another_form_of_casadis_code_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_c_code_in_another_form_of_casadi_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     import casadi
 
     mechanism = model_with_laws(load_robot('planar_3r'), AUTO).mechanism

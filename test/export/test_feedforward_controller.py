@@ -101,7 +101,7 @@ def loop(library) -> Loop:
     return Loop(*library)
 
 
-def test_the_arm_stays_where_it_is(loop) -> None:
+def test_the_controller_holds_an_arm_at_rest(loop) -> None:
     assert loop.activate()
     loop.run(1.0)
     assert loop.away < 1e-4  # the offset of friction ramps in
@@ -158,7 +158,7 @@ def test_feedforward_controller_follows_by_the_model_not_by_its_error(loop) -> N
     assert max(springs) > 30.0  # what the springs alone would need 15 mrad for
 
 
-def test_where_references_end_the_arm_is_held(loop) -> None:
+def test_the_controller_holds_the_arm_where_references_end(loop) -> None:
     assert loop.activate()
     loop.run(0.6)
     for k in range(300):
@@ -244,7 +244,7 @@ def test_efforts_change_no_faster_than_their_rate(loop) -> None:
     assert np.abs(previous - loop.model.gravity(START)).max() > 30.0
 
 
-def test_where_drives_hold_the_arm_everything_rises_from_zero_and_returns_to_it(loop) -> None:
+def test_the_controller_ramps_efforts_in_and_out_where_drives_hold_the_arm(loop) -> None:
     rate = np.full(N, 400.0)
     assert loop.activate(drives_hold=True, rate=rate)
     weight = loop.model.gravity(START) + loop.model.friction(START[None], STILL[None])[0]
@@ -267,7 +267,7 @@ def test_where_drives_hold_the_arm_everything_rises_from_zero_and_returns_to_it(
 
 @pytest.mark.parametrize('drives_hold', [False, True])
 @pytest.mark.parametrize(('joint', 'side'), [(0, 1.0), (5, -1.0)])
-def test_a_position_outside_of_the_recordings_switches_it_off(loop, drives_hold, joint, side
+def test_a_position_outside_of_the_recordings_stops_the_controller(loop, drives_hold, joint, side
                                                               ) -> None:
     place = START.copy()
     place[joint] = side * (RANGE + 0.99 * MARGIN)
@@ -284,7 +284,7 @@ def test_a_position_outside_of_the_recordings_switches_it_off(loop, drives_hold,
     assert loop.activate(q=place, drives_hold=drives_hold)
 
 
-def test_states_that_do_not_change_while_the_reference_moves_switch_it_off(loop) -> None:
+def test_states_that_stand_still_in_motion_stop_the_controller(loop) -> None:
     assert loop.activate()
     speed = np.full(N, 0.5)
     count = 0

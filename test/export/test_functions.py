@@ -122,7 +122,7 @@ def test_functions_are_the_dynamics_of_the_model(
 
 
 @pytest.mark.parametrize('law', [*LAWS, *(f'coulomb+{a}' for a in ADDITIONS), 'maxwell+load'])
-def test_every_law(law: str) -> None:
+def test_casadi_functions_agree_with_every_friction_law(law: str) -> None:
     model = with_law('planar_3r', law)
     inverse, forward = in_casadi(model)
     q, qd, effort = states(model, 200)
@@ -147,7 +147,7 @@ def test_curved_friction_is_straight_beyond_the_speeds_of_a_fit(law: str) -> Non
 
 
 @pytest.mark.parametrize('name', ['tx40', 'tree', 'elastic tree'])
-def test_their_derivatives_are_those_of_the_model(name: str) -> None:
+def test_derivatives_of_casadi_functions_are_those_of_the_model(name: str) -> None:
     """Those that CasADi finds in its expressions, and those of the kernels."""
     model = MODELS[name]()
     found, ours = model.to_casadi(), Derivatives(model.mechanism)

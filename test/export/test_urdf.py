@@ -162,7 +162,7 @@ def test_models_without_possible_parameters_are_refused() -> None:
     ('<robot name="arm">', '<!DOCTYPE robot [<!ENTITY i "' + INERTIAL.replace('"', "'")
      + '">]><robot name="arm">&i;', RobotError, 'document types (<!DOCTYPE>) are not read'),
 ])
-def test_other_robots_and_bad_texts_are_refused(
+def test_urdf_export_refuses_other_robots_and_bad_texts(
     old: str, new: str, error: type[Exception], message: str
 ) -> None:
     assert old in ARM

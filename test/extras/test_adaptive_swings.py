@@ -171,7 +171,7 @@ def test_adaptive_sequence_names_parameters_out_of_reach():
         adaptive(precision=rest, **options)
 
 
-def test_only_so_many_swings_are_planned_at_once():
+def test_adaptive_sessions_plan_at_most_the_swings_asked_for():
     whole, found = adaptive(accuracy=0.3), adaptive(accuracy=0.3, swings=2)
     assert found.session.swings == whole.session.swings[:2]
     assert whole.session.met and not found.session.met

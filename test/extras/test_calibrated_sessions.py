@@ -141,7 +141,7 @@ def simulated(robot: RobotModel, seed: int, seconds: float, rate: float = 100.0)
 
 
 @pytest.mark.soak
-def test_what_is_left_of_real_sessions(days: list[Day]) -> None:
+def test_dry_friction_of_real_sessions_falls_from_half_to_half(days: list[Day]) -> None:
     """Dry friction falls from half to half; of states, none found in one half predicts both."""
     falls, shares = [], {}
     for day in days:

@@ -178,7 +178,7 @@ def test_calibrated_model_is_marked_once(model: IdentifiedModel) -> None:
     assert '39.5 s' in twice.warnings[-1]
 
 
-def test_rest_calibrates_nothing(model: IdentifiedModel) -> None:
+def test_calibration_refuses_recordings_at_rest(model: IdentifiedModel) -> None:
     log = session(model, 3)
     assert log.velocity is not None
     rest = replace(log, position=np.tile(log.position[:1], (len(log.time), 1)),

@@ -33,7 +33,7 @@ def followed(data: Iterator[FloatArray], forgetting: float,
     return state
 
 
-def test_without_forgetting_it_is_the_batch_estimate_of_all_data() -> None:
+def test_fading_information_without_forgetting_is_the_batch_estimate() -> None:
     truth = np.arange(1.0, COUNT + 1.0)
     state = followed(batches(0, 30, truth), 0.0)
     data = np.concatenate(list(batches(0, 30, truth)))

@@ -364,7 +364,7 @@ def test_a_start_that_instruments_contradict_more_is_no_refuge(
     ((0.84, 0.6, 0.03, 0.1, 0.06, 0.04, -0.02), True),
     ((9.0, -0.1, -0.2, -0.1, -0.1, 0.1, -0.1), False),
 ])
-def test_no_single_stretch_decides(
+def test_one_stretch_alone_does_not_decide_for_the_latent_fit(
     gains: tuple[float, ...], kept: bool, monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Two stretches gain more than all others, which gain too; one gains, the others lose."""
@@ -398,7 +398,7 @@ def beyond(log: RawLog) -> FloatArray:
         0.3 * np.array(DRY) * np.exp(-(velocity / 0.1)**2) + 0.01 * np.abs(load)))
 
 
-def test_outside_its_class_it_predicts_like_its_start_or_is_refused() -> None:
+def test_the_latent_fit_outside_its_class_predicts_like_its_start_or_is_refused() -> None:
     """Of friction the law knows Coulomb's alone; errors along another motion without noise."""
     model, log, other = elastic_model(), seen(0), true_log(6)
     assert log.effort is not None and other.effort is not None

@@ -193,7 +193,7 @@ def test_the_step_from_the_truth_goes_where_the_fit_goes(monkeypatch: pytest.Mon
 
 
 @pytest.mark.soak
-def test_elastic_joints() -> None:
+def test_latent_motion_reproduces_the_elastic_joints_paper() -> None:
     """Deflections of figure 5, both robots, and noise: as the command prints them."""
     rows = {row.quantity: row for row in paper.rows(silent)}
     assert {q: row.known for q, row in rows.items() if row.ok is False} == dict.fromkeys((

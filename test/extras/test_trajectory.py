@@ -99,7 +99,7 @@ def test_motion_of_the_truth_is_simulated_as_it_was() -> None:
     assert np.array_equal(exact.position[rows], intervals.position)
 
 
-def test_noise_of_encoders_does_not_bias_it() -> None:
+def test_noise_of_encoders_does_not_bias_the_trajectory_fit() -> None:
     """It does bias least squares; here so much that its mass matrix is indefinite."""
     model = torque_model('planar_3r')
     truth = truth_of(model)
@@ -156,7 +156,7 @@ def test_a_fit_has_to_be_surely_better(gains: tuple[float, ...], better: bool) -
     assert np.isinf(Comparison.of(start[:1], fit[:1]).margin)
 
 
-def test_from_feasible_parameters_it_goes_to_feasible_ones() -> None:
+def test_the_trajectory_fit_keeps_feasible_parameters_feasible() -> None:
     model = torque_model('planar_3r')
     experiment = noisy(model, 1, 3e-5, 8.0)
     found = estimator_from('trajectory', {'start': 'feasible'}).fit(experiment)

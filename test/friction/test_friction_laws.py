@@ -50,7 +50,7 @@ def test_law_is_rebuilt_from_its_settings(name):
 
 @pytest.mark.parametrize('name', NAMES)
 @pytest.mark.parametrize('motion', [wandering(), states()], ids=['motion', 'states'])
-def test_parity(name, motion):
+def test_friction_parameters_have_the_parity_they_state(name, motion):
     law = law_from(name)
     forth = dict(zip(law.parameters, law.columns(motion), strict=True))
     back = dict(zip(law.parameters, law.columns(motion.reversed()), strict=True))

@@ -149,7 +149,7 @@ def test_identify_fits_and_chooses_a_new_law(law: type[FrictionLaw], friction_wa
 
 
 @pytest.mark.parametrize('added', ['', '+load', '+levelling'])
-def test_a_model_with_it_is_used(law: type[FrictionLaw], added: str) -> None:
+def test_a_model_with_a_new_law_is_used(law: type[FrictionLaw], added: str) -> None:
     name = law.name + added
     model = model_of(ROBOT, name)
     again = IdentifiedModel.from_yaml(model.to_yaml())
@@ -167,7 +167,7 @@ def test_a_model_with_it_is_used(law: type[FrictionLaw], added: str) -> None:
     np.testing.assert_allclose(found.position, stepped.position, rtol=0.0, atol=STEPPED)
 
 
-def test_the_monitor_follows_it(law: type[FrictionLaw]) -> None:
+def test_the_monitor_follows_a_new_law(law: type[FrictionLaw]) -> None:
     model = model_of(ROBOT, law.name)
     along = monitor_input(model, motion(ROBOT))
     block = model.structure.friction_of(ROBOT)

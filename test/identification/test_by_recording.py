@@ -256,7 +256,7 @@ def test_a_recording_that_changed_is_reduced_anew(paths: list[str], tmp_path: Pa
         require_alike(found, reduced([load_log(copy, ROBOT)]))
 
 
-def test_two_that_keep_the_same_never_miss_it(
+def test_two_writers_of_one_information_never_miss_it(
     whole: RecordedInformation, tmp_path: Path
 ) -> None:
     keeper = InformationFolder(str(tmp_path))
@@ -356,7 +356,7 @@ def test_bags_in_folders_are_known(tmp_path: Path) -> None:
     assert listed_recordings([f'{tmp_path}/b', 'x.csv[1:2]']) == [f'{tmp_path}/b', 'x.csv[1:2]']
 
 
-def test_object_stores(paths: list[str], whole: RecordedInformation) -> None:
+def test_recordings_come_from_object_stores(paths: list[str], whole: RecordedInformation) -> None:
     fsspec = pytest.importorskip('fsspec')
     store = fsspec.filesystem('memory')
     for path in paths:

@@ -97,7 +97,7 @@ def test_a_gas_spring_is_taken_up_by_its_joint_and_no_other(seed: int) -> None:
 
 
 @pytest.mark.parametrize('seed', range(3))
-def test_none_is_seen_where_there_is_none(seed: int) -> None:
+def test_a_counterbalance_is_not_chosen_where_there_is_none(seed: int) -> None:
     assert choose_parts('counterbalance', ROBOT, PLAIN, three(seed, spring=False)) == PLAIN
 
 

@@ -129,7 +129,7 @@ def test_bad_input_is_refused_in_one_sentence():
         identify_drive_gains(robot, loaded, unloaded, KnownLoad(5.0, link='base_link'))
 
 
-def test_command_line(tmp_path, capsys):
+def test_payload_command_calibrates_drive_gains(tmp_path, capsys):
     robot = load_robot('ur10e')
     words = ['payload']
     for name, logs in zip(('loaded', 'unloaded'), recordings(robot, noise=0.02)):

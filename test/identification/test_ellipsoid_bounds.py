@@ -182,7 +182,7 @@ def test_a_centre_outside_is_moved_in(outside):
     assert 'bounding ellipsoid of arm' in bound.certificate.active
 
 
-def test_recipes_say_collision_and_identifications_work_it_out(outside):
+def test_recipes_ask_for_ellipsoids_from_collision_shapes(outside):
     recipe = recipe_from_dict({
         'cutoff': 20.0, 'ramp_width': 0.05, 'effort_lag': 0.0, 'prior_weight': 1e-3,
         'bounds': {'links': {'arm': {'ellipsoid': 'collision'}}}})
@@ -226,7 +226,7 @@ def test_resolve_collision_refuses_links_without_a_primitive(robot_of, arm, hand
     assert 'bounds: no ellipsoid of arm' in str(caught.value)
 
 
-def test_other_misuse_is_refused(robot_of, tmp_path):
+def test_wrong_bounds_of_collision_ellipsoids_are_refused(robot_of, tmp_path):
     robot = robot_of(collision(BOX))
     with pytest.raises(UsageError, match="bounds: arm: ellipsoid is 'hull': give centre and"):
         recipe_from_dict({'bounds': {'links': {'arm': {'ellipsoid': 'hull'}}}})

@@ -66,7 +66,7 @@ def test_truth_is_recovered_with_the_wrench_alone(
 
 
 @pytest.mark.parametrize('method', ['irls', 'feasible'])
-def test_other_methods_take_it_too(robot: RobotModel, path: Path, method: str) -> None:
+def test_irls_and_feasible_use_the_wrench(robot: RobotModel, path: Path, method: str) -> None:
     model = identify(robot, [load_log(path, robot)], method, RECIPE).model
     assert error(robot, model) < PARAMETER_ERROR
 
@@ -127,7 +127,7 @@ def test_gaps_and_lost_numbers_of_the_wrench_cost_samples_only(
     assert len(kept) > len(of) - 1.5 * gone.sum()
 
 
-def test_the_command_line_takes_it(
+def test_inverse_and_forward_commands_take_an_external_wrench(
     path: Path, robot: RobotModel, found: IdentifiedModel, tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -233,7 +233,7 @@ def test_cutoff_above_the_nyquist_frequency_is_refused(planar):
         identify(planar.robot, [recording(planar)], recipe=Recipe(cutoff=200.0))
 
 
-def test_scores_by_hand():
+def test_joint_scores_are_those_by_hand():
     measured = np.array([3.0, 1.0, 5.0, -1.0])  # root mean square 3, deviation root of 5
     found = joint_score(measured, measured - np.array([0.1, 0.1, 0.1, 0.4]))
     assert found.rmse == pytest.approx(np.sqrt((3 * 0.01 + 0.16) / 4))

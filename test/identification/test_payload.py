@@ -184,7 +184,7 @@ def test_identify_payload_leaves_inertias_open_when_one_joint_moves():
     assert found.constrained or found.least_eigenvalue > 0.0
 
 
-def test_no_payload_is_said():
+def test_an_arm_without_payload_is_reported():
     robot = torque_robot('ur10e')
     found = identify_payload(robot, *([log] for log in pair(robot, None, noise=0.02))).estimate
     assert found.status is PayloadStatus.NO_PAYLOAD
@@ -264,7 +264,7 @@ def test_the_constrained_body_is_the_best_one():
             assert cost(other) >= cost(body.values) * (1.0 - SOLVER)
 
 
-def test_leaving_batches_out_is_what_it_says():
+def test_leave_one_out_of_batches_is_that_of_their_rows():
     rng = np.random.default_rng(1)
     blocks = [rng.normal(size=(9, 4)) for _ in range(5)]
     batches = [Batch((triangle(np.asfortranarray(b)),), 9) for b in blocks]

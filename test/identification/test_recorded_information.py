@@ -127,7 +127,7 @@ def test_information_of_other_filters_robots_or_twice_is_refused(
         early.merge(named)
 
 
-def test_a_file_holds_all_of_it(early: RecordedInformation, tmp_path: Path) -> None:
+def test_an_information_file_holds_a_recording(early: RecordedInformation, tmp_path: Path) -> None:
     path = tmp_path / 'early.info'
     save_information(early, path)
     again = load_information(path)
@@ -155,7 +155,7 @@ def test_a_file_of_another_version_is_told(
     assert found.notes[-1] in identify_information([found], recipe=RECIPE).warnings
 
 
-def test_damage_is_noticed(early: RecordedInformation, tmp_path: Path) -> None:
+def test_damaged_information_files_are_noticed(early: RecordedInformation, tmp_path: Path) -> None:
     path = tmp_path / 'early.info'
     save_information(early, path)
     content, rng = path.read_bytes(), np.random.default_rng(3)

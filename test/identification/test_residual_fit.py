@@ -147,7 +147,7 @@ def test_asking_for_a_residual_without_motor_states(robot: RobotModel) -> None:
     assert not any('residual' in w for w in quiet.warnings)
 
 
-def test_the_network_does_it_too(robot: RobotModel) -> None:
+def test_radial_networks_fit_the_residual_too(robot: RobotModel) -> None:
     found = identify(robot, [recording(robot, 1)], 'wls', replace(QUICK, residual='rbf'))
     assert found.model.parts_of('residual')[1] is not None
 

@@ -175,17 +175,17 @@ def test_joints_without_sweeps_are_named(robot: RobotModel) -> None:
         identify(robot, logs, 'wls', QUICK)
 
 
-def test_no_sweeps_at_all(robot: RobotModel) -> None:
+def test_sequential_fit_without_sweeps_is_refused(robot: RobotModel) -> None:
     with pytest.raises(DataError, match='constant-velocity'):
         identify(robot, [moving(robot)], 'wls', QUICK)
 
 
-def test_sweeps_alone(robot: RobotModel) -> None:
+def test_sequential_fit_of_sweeps_alone_is_refused(robot: RobotModel) -> None:
     with pytest.raises(DataError, match='all joints move together'):
         identify(robot, [sweeping(robot, robot.joints)], 'wls', QUICK)
 
 
-def test_other_methods_and_unknown_loops_are_refused(robot: RobotModel) -> None:
+def test_sequential_fit_refuses_other_methods_and_unknown_loops(robot: RobotModel) -> None:
     with pytest.raises(UsageError, match='not by irls'):
         identify(robot, [moving(robot)], 'irls', QUICK)
     with pytest.raises(UsageError, match='choose one of joint, three'):

@@ -52,7 +52,7 @@ def test_ripple_is_found_where_it_is_and_nowhere_else(waving: IdentificationResu
     assert stiffness[0] < GEAR.stiffness < stiffness[2]
 
 
-def test_other_recordings_are_predicted_better(waving: IdentificationResult) -> None:
+def test_torque_ripple_predicts_other_recordings_better(waving: IdentificationResult) -> None:
     other = with_gear(recording(ROBOT, 3), 1, GEAR)
     with_it = validate(waving.model, [other]).model['all']
     without = validate(waving.model.with_learnt('ripple', ()), [other]).model['all']
@@ -102,7 +102,7 @@ def test_the_recipe_knows_two_words() -> None:
         Recipe(ripple='some')
 
 
-def test_inverse_adds_it_to_measured_positions_when_asked(
+def test_inverse_adds_torque_ripple_at_measured_positions_when_asked(
     waving: IdentificationResult, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     model, log = waving.model, recording(ROBOT, 4)
@@ -163,7 +163,7 @@ def test_ripple_phase_is_that_of_measured_positions(waving: IdentificationResult
 
 
 @pytest.mark.parametrize('velocity', [True, False])
-def test_states_one_by_one_lose_it_as_a_recording_does(
+def test_states_one_by_one_lose_torque_ripple_as_a_recording_does(
     waving: IdentificationResult, velocity: bool
 ) -> None:
     model = waving.model
@@ -184,7 +184,7 @@ def test_states_one_by_one_lose_it_as_a_recording_does(
 
 
 @pytest.mark.parametrize('velocity', [True, False])
-def test_the_monitor_takes_it_off_the_effort(
+def test_the_monitor_takes_torque_ripple_off_the_effort(
     waving: IdentificationResult, velocity: bool
 ) -> None:
     model, plain = waving.model, recording(ROBOT, 7)

@@ -206,7 +206,9 @@ def test_bad_input_is_refused_in_one_sentence(log: RawLog) -> None:
             identify_wrist_sensor(robot, bad, **options)
 
 
-def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str], log: RawLog) -> None:
+def test_payload_command_identifies_a_wrist_sensor(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], log: RawLog
+) -> None:
     path, out = tmp_path / 'run.csv', tmp_path / 'sensor.yaml'
     write_csv(path, log)
     words = ['payload', str(path), '--robot', 'ur10e', '--wrench', LINK]

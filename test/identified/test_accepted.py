@@ -100,7 +100,7 @@ def test_kinds_that_there_are_no_longer_are_ignored(
     recordings_for(old, ARM, logs[1:])
 
 
-def test_files_without_it_are_read(model: IdentifiedModel) -> None:
+def test_model_files_without_accepted_findings_are_read(model: IdentifiedModel) -> None:
     content = yaml.safe_load(model.to_yaml())
     assert content['record'].pop('accepted') == [KIND]
     del content['digest' if 'digest' in content else 'end_of_model']

@@ -31,7 +31,7 @@ def torque(model: IdentifiedModel, q: np.ndarray) -> np.ndarray:
     return found
 
 
-def test_gravity_and_efforts_have_it_at_any_angle(model: IdentifiedModel) -> None:
+def test_gravity_and_efforts_have_the_counterbalance_at_any_angle(model: IdentifiedModel) -> None:
     q, qd, qdd = np.random.default_rng(1).uniform(-9.0, 9.0, (3, 200, 6))
     without = replace(model, structure=replace(model.structure, chosen={}))
     assert np.allclose(model.gravity(q) - without.gravity(q), torque(model, q), rtol=SAME_FORMULA)
@@ -41,14 +41,14 @@ def test_gravity_and_efforts_have_it_at_any_angle(model: IdentifiedModel) -> Non
         abs(model.standard[f'cb{spring.joint + 1}']) for spring in SPRINGS)
 
 
-def test_momentum_changes_by_it(model: IdentifiedModel) -> None:
+def test_momentum_changes_by_the_counterbalance(model: IdentifiedModel) -> None:
     q, qd = np.random.default_rng(2).uniform(-3.0, 3.0, (2, 50, 6))
     links = model.links.parameters
     rates = [Momentum(model.robot, own)(q, qd)[1] for own in (links, links[:, :10])]
     assert np.allclose(rates[0] - rates[1], -torque(model, q), atol=1e-9 * np.abs(rates[0]).max())
 
 
-def test_the_file_holds_it(model: IdentifiedModel) -> None:
+def test_the_model_file_holds_the_counterbalance(model: IdentifiedModel) -> None:
     again = IdentifiedModel.from_yaml(model.to_yaml())
     assert again.structure.chosen['counterbalance'] == SPRINGS
     assert np.array_equal(again.gravity(np.ones(6)), model.gravity(np.ones(6)))
@@ -68,7 +68,7 @@ def test_report_names_counterbalances_with_joint_and_unit(model: IdentifiedModel
 
 
 @pytest.mark.parametrize('form', ['to_urdf', 'to_mjcf', 'to_sdf', 'to_solver_parameters'])
-def test_forms_that_cannot_hold_it_say_so(model: IdentifiedModel, form: str) -> None:
+def test_exports_without_counterbalances_say_so(model: IdentifiedModel, form: str) -> None:
     warnings = ' '.join(getattr(model, form)().warnings)
     first, second = model.joints[:2]
     assert f'springs at joints, maximum [N m]: {first} 40, {second} 30' in warnings

@@ -82,7 +82,7 @@ def test_a_second_of_motion_ends_where_mujoco_ends(case) -> None:
         assert np.abs(ours[0, -1] - theirs).max() < PLANT_MOTION
 
 
-def test_other_laws_and_spinning_rotors_move() -> None:
+def test_elastic_models_with_stribeck_or_spinning_rotors_move() -> None:
     """A Stribeck law; a rotor that spins on the first link."""
     plain = true_model()
     drive = replace(ARM.drive, rotor_axes=np.array([[0.0, 0.0, 0.0], [0.0, 0.0, 1.0]]))

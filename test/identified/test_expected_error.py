@@ -133,7 +133,7 @@ def test_uncertain_parameters_raise_all_but_the_lower_end() -> None:
         assert other.rmse > 1.1 * one.rmse and other.high > 1.1 * one.high
 
 
-def test_friction_that_changes_from_day_to_day_raises_it() -> None:
+def test_friction_that_changes_from_day_to_day_raises_the_expected_error() -> None:
     """By what is usual, if one recording tells nothing; by more, if more was seen."""
     none, usual = (with_law(EVEN, viscous=viscous) for viscous in (0.0, 2.0))
     more = replace(usual, record=replace(

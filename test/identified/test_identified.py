@@ -84,7 +84,7 @@ def test_coupled_rotor_and_friction_enter_both_joints(model):
     assert found == pytest.approx(expected, abs=1e-9)
 
 
-def test_parts_add_up(model):
+def test_gravity_friction_and_inertia_add_up_to_the_effort(model):
     q, qd, qdd = states(model)
     still = np.zeros_like(q)
     effort = model.inverse(q, qd, qdd)

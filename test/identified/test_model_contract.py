@@ -115,7 +115,7 @@ def test_inverse_is_what_the_fit_predicts(model: IdentifiedModel) -> None:
     agree(model.inverse(*motion), predicted(model, *stiff(model, *motion))[0])
 
 
-def test_forward_undoes_it_and_the_mass_matrix_is_its_slope(model: IdentifiedModel) -> None:
+def test_forward_undoes_inverse_and_the_mass_matrix_is_its_slope(model: IdentifiedModel) -> None:
     q, qd, qdd = (part[:, :model.robot.n] for part in states(model))
     mass = model.mass_matrix(q)
     worst = np.linalg.cond(mass).max()

@@ -60,7 +60,7 @@ def test_file_cut_off_anywhere_is_refused(planar):
             IdentifiedModel.from_yaml(text[:stop], 'part')
 
 
-def test_no_bit_changes_unnoticed(planar):
+def test_a_changed_bit_of_a_model_file_is_noticed(planar):
     data = planar.to_yaml().encode()
     rng = np.random.default_rng(0)
     for _ in range(3000):
@@ -174,7 +174,7 @@ def test_feasible_parameters_of_another_fit_are_refused(feasible, change, messag
 
 
 @pytest.mark.parametrize('text', ['', '[]', '3', 'a: b', '\x00', '{', 'robot: {}', '&a [*a]'])
-def test_other_texts_are_no_models(text):
+def test_texts_that_are_no_model_file_are_refused(text):
     with pytest.raises(ModelError, match=r'm\.yaml'):
         IdentifiedModel.from_yaml(text, 'm.yaml')
 

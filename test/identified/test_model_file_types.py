@@ -172,7 +172,7 @@ def test_the_models_are_of_use_as_they_are() -> None:
 
 @pytest.mark.filterwarnings('ignore')
 @pytest.mark.parametrize('name', MODELS)
-def test_another_value_is_refused_or_does_no_harm(name: str) -> None:
+def test_a_wrong_value_in_a_model_file_is_refused_or_harmless(name: str) -> None:
     places, rng = list(leaves(content_of(name))), np.random.default_rng(0)
     for _ in range(TRIED):
         path = places[int(rng.integers(len(places)))]

@@ -122,7 +122,7 @@ def test_coefficients_meet_the_conditions_of_their_order():
 
 
 @pytest.mark.parametrize(('viscous', 'order'), [(0.0, 3.0), (2.0, 2.0)])
-def test_order_of_convergence(viscous, order):
+def test_rollouts_converge_with_their_order(viscous, order):
     model = nominal_model('planar_3r', rotors=0.05, viscous=viscous, coulomb=0.0)
     q0, qd0 = np.array([0.3, -1.0, 0.7]), np.array([4.0, -6.0, 8.0])
 
@@ -157,7 +157,7 @@ def test_frictionless_arm_keeps_its_energy():
     assert np.abs(energy - energy[:, :1]).max() < ENERGY_DRIFT * kinetic.max()
 
 
-def test_motions_are_each_by_itself_in_tiles_of_any_filling():
+def test_rollouts_in_tiles_of_any_filling_are_independent():
     model = nominal_model('planar_3r')
     rng = np.random.default_rng(2)
     count = 2 * LANES + 3

@@ -78,7 +78,7 @@ def test_read_bag_reads_the_reference_joint_by_joint(tmp_path: Path, storage: st
             in log.findings)
 
 
-def test_a_slower_one_is_interpolated_and_unknown_before_it_begins(tmp_path: Path) -> None:
+def test_a_slower_reference_is_interpolated_and_unknown_before_its_begin(tmp_path: Path) -> None:
     stamps = TIME[10::10]
     log = bag(tmp_path / 'bag', {'/arm/controller_state': states(stamps, POSITION[10::10])})
     assert log.reference_position is not None

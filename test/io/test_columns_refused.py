@@ -170,7 +170,7 @@ def test_a_file_that_takes_the_library_down_is_refused(
     ('run.xlsx', 'save it as CSV'), ('run.h5', 'numpy.savez'), ('run.ulg', 'ulog2csv'),
     ('run.pickle', 'can run arbitrary code'),
     ('run.abc', 'unknown kind of recording; give a table (.csv')])
-def test_other_kinds_of_files_are_named_with_what_to_do(name: str, words: str) -> None:
+def test_unknown_kinds_of_recordings_are_refused_with_a_remedy(name: str, words: str) -> None:
     with pytest.raises(UsageError, match='unknown kind of recording') as error:
         load_log(name, ARM)
     assert words in str(error.value)

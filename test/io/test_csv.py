@@ -177,7 +177,7 @@ def test_pieces_join_without_a_seam(tmp_path, monkeypatch):
         read_csv(text_file(tmp_path, '\n'.join(lines)))
 
 
-def test_states(tmp_path):
+def test_states_are_read_from_csv_files(tmp_path):
     header = 'velocity.b,position.a,position.b,velocity.a,acceleration.a,acceleration.b,label\n'
     path = text_file(tmp_path, header + '1,2,3,4,5,6,0\n')
     q, qd, qdd = read_states(path, ('a', 'b'), ('position', 'velocity', 'acceleration'))

@@ -23,7 +23,7 @@ def test_a_bag_says_what_it_is_for_whatever_its_name_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize('text', ['', '{', '[]', 'rosbag2_bagfile_information: 3', None])
-def test_without_metadata_the_name_says_it(text: str | None, tmp_path: Path) -> None:
+def test_names_tell_the_purpose_without_metadata(text: str | None, tmp_path: Path) -> None:
     names = ['run', 'run_validation', 'a.csv', 'a_validation.csv.gz', 'validation_1.csv']
     for name in names[:2]:
         (tmp_path / name).mkdir()
@@ -35,7 +35,7 @@ def test_without_metadata_the_name_says_it(text: str | None, tmp_path: Path) -> 
     assert judge == [paths[1], paths[3], 's3://bucket/arm_validation']
 
 
-def test_where_nothing_else_is_there_it_is_fitted() -> None:
+def test_a_validation_recording_alone_is_fitted() -> None:
     assert by_purpose(['run_validation.csv']) == (['run_validation.csv'], [])
 
 

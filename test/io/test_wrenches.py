@@ -72,7 +72,7 @@ def test_wrenches_and_torque_add_up(arm: RobotModel, tmp_path: Path) -> None:
                                rtol=0.0, atol=1e-6)
 
 
-def test_long_tables_have_it_in_every_piece(
+def test_long_tables_have_the_wrench_in_every_piece(
     arm: RobotModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log, wrench = run(arm)
@@ -201,7 +201,7 @@ def test_wrong_topics_are_named(
     assert named(message) in str(caught.value)
 
 
-def test_other_times_are_refused(with_topic: RobotModel, tmp_path: Path) -> None:
+def test_wrenches_at_other_times_are_refused(with_topic: RobotModel, tmp_path: Path) -> None:
     log, wrench = run(with_topic)
     path = bag(tmp_path / 'bag', log, (
         TOPIC, wrench_messages(log.time + 5.0, wrench, with_topic.bodies[-1])))

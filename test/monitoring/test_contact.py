@@ -79,6 +79,6 @@ def test_command_prints_and_reports(
     assert 'gain of the observer must be positive' in capsys.readouterr().err
 
 
-def test_no_recordings_are_refused(ur10e: IdentifiedModel) -> None:
+def test_contact_detection_without_recordings_is_refused(ur10e: IdentifiedModel) -> None:
     with pytest.raises(DataError, match='no recording to detect contacts in'):
         contact_events(ur10e, [])

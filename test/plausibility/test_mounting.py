@@ -55,7 +55,7 @@ def test_at_rest_an_axis_is_named_and_a_warning_given() -> None:
     assert 'state gravity: [9.81, 0, 0] in the robot YAML' in one.remedy
 
 
-def test_other_faults_are_no_mounting() -> None:
+def test_effort_faults_are_not_taken_for_a_mounting() -> None:
     """A wrong sign is no ceiling, another unit no gravity."""
     log = recording((0.0, 0.0, -G), moving=True)
     assert log.effort is not None

@@ -38,7 +38,7 @@ def at(joint: int, value: float) -> np.ndarray:
     (0, 2.1 + 1.01 * MARGIN, 'position of joint_1'), (0, -2.1 - 1.01 * MARGIN, 'position of'),
     (0, 2.1 + 0.99 * MARGIN, ''), (0, -2.1 - 0.99 * MARGIN, ''), (2, 1e4, ''), (0, np.nan, ''),
     (0, np.inf, '')])
-def test_positions(joint: int, value: float, said: str) -> None:
+def test_positions_beyond_the_limits_are_named(joint: int, value: float, said: str) -> None:
     found = beyond_limits(ROBOT, at(joint, value), REST)
     assert len(found) == bool(said) and ''.join(found).startswith(said)
 
@@ -49,7 +49,7 @@ def test_positions(joint: int, value: float, said: str) -> None:
     (1, 100.0, 'velocity of joint_2 is 100 m/s in state 1, its limit is 0.5 m/s: if these are '
      'mm/s, give 0.1 m/s'),
     (0, 0.99 * FASTER * 2.0, ''), (2, 1e4, '')])
-def test_velocities(joint: int, value: float, said: str) -> None:
+def test_velocities_beyond_the_limits_are_named(joint: int, value: float, said: str) -> None:
     found = beyond_limits(ROBOT, REST, at(joint, value))
     assert len(found) == bool(said) and ''.join(found) == said
 

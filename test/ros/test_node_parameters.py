@@ -65,8 +65,9 @@ TESTS: dict[str, dict[str, str]] = {
         **each('test_excitation_node.py::test_wrong_parameters_end_the_node', 'robot'),
         **each(DESCRIBED, 'robot_description'),
         **each('test_excitation_handlers.py::'
-               'test_controller_and_face_decide_whom_it_talks_to', 'controller', 'face'),
-        **each('test_excitation_handlers.py::test_controller_wait', 'controller_wait'),
+               'test_controller_and_face_decide_the_topics_of_the_node', 'controller', 'face'),
+        **each('test_excitation_handlers.py::'
+               'test_a_goal_without_controller_ends_after_controller_wait', 'controller_wait'),
         **each('test_plan.py::test_the_parameter_decides_where_the_goal_does_not', 'validation'),
         **each('test_excitation_handlers.py::'
                'test_where_nothing_can_be_written_nothing_is_moved', 'recording_directory'),
@@ -80,7 +81,7 @@ TESTS: dict[str, dict[str, str]] = {
         **each(f'{PLAN}::test_approach_scale_and_return_to_start',
                'approach_scale', 'return_to_start'),
         **each(f'{PLAN}::test_first_pass_scale_and_warm_up', 'first_pass_scale', 'warm_up'),
-        **each(f'{PLAN}::test_longest', 'longest'),
+        **each(f'{PLAN}::test_plans_longer_than_the_parameter_longest_are_refused', 'longest'),
         **each('test_plan.py::test_a_required_collision_check_that_cannot_be_made_is_refused',
                'require_collision_check'),
         **each(f'{PLAN}::test_tolerances_are_those_of_the_type_of_the_joint',
@@ -114,14 +115,15 @@ TESTS: dict[str, dict[str, str]] = {
                'start_position'),
         **each(f'{SIMULATED}::test_setpoints_of_a_topic_take_the_place_of_the_controller',
                'setpoints'),
-        **each(f'{SIMULATED}::test_seed', 'seed'),
+        **each(f'{SIMULATED}::test_the_seed_decides_the_noise_of_the_simulated_robot', 'seed'),
         **each(f'{SIMULATED}::test_position_step', 'position_step'),
         **each(f'{SIMULATED}::test_sensors_are_as_good_as_asked',
                'position_noise', 'velocity_noise', 'effort_noise'),
         **each(f'{SIMULATED}::test_path_tolerance', 'path_tolerance'),
         **each(f'{SIMULATED}::test_goal_tolerance_and_goal_time', 'goal_tolerance', 'goal_time'),
         **each(f'{SIMULATED}::test_stopped_velocity_tolerance', 'stopped_velocity_tolerance'),
-        **each('test_excitation_node.py::test_rejected', 'fault'),
+        **each('test_excitation_node.py::'
+               'test_a_trajectory_the_controller_rejects_ends_the_goal', 'fault'),
         **each('test_scaled_motion.py::'
                'test_the_motion_follows_the_slider_and_a_pause_at_the_pendant', 'speed_scaling'),
     },

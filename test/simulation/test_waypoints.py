@@ -58,12 +58,12 @@ ACCEPTED = {
 
 
 @pytest.mark.parametrize('why', REJECTED)
-def test_rejects(why: str) -> None:
+def test_unfit_trajectories_are_rejected_as_by_the_controller(why: str) -> None:
     assert rejection(REJECTED[why], JOINTS, 10.0)
 
 
 @pytest.mark.parametrize('why', ACCEPTED)
-def test_accepts(why: str) -> None:
+def test_fit_trajectories_are_accepted_as_by_the_controller(why: str) -> None:
     assert rejection(ACCEPTED[why], JOINTS, 10.0) is None
 
 

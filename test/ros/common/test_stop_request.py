@@ -42,7 +42,7 @@ def asked_by(act: Callable[[int, int], None], monkeypatch: pytest.MonkeyPatch) -
         return woken.wait(PATIENCE) and stop.asked
 
 
-def test_enter_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_enter_key_asks_to_stop(monkeypatch: pytest.MonkeyPatch) -> None:
     assert asked_by(lambda master, _: os.write(master, b'\n') and None, monkeypatch)
 
 

@@ -48,7 +48,7 @@ def excitation(ros_domain: int, tmp_path: Path) -> Iterator[Any]:
         yield node
 
 
-def test_controller_and_face_decide_whom_it_talks_to(excitation: Any) -> None:
+def test_controller_and_face_decide_the_topics_of_the_node(excitation: Any) -> None:
     controller, own = PARAMETERS['controller'], ('excitation', '/')
     published = [name for name, _ in excitation.get_publisher_names_and_types_by_node(*own)]
     heard = [name for name, _ in excitation.get_subscriber_names_and_types_by_node(*own)]
@@ -168,7 +168,7 @@ def test_a_check_after_a_cancelled_goal_listens_as_long_as_any(excitation: Any) 
     assert 'for 2.0 s: activate the joint state broadcaster' in told
 
 
-def test_controller_wait(excitation: Any) -> None:
+def test_a_goal_without_controller_ends_after_controller_wait(excitation: Any) -> None:
     user = rclpy.create_node('user')
     client, spinner = ActionClient(user, Excite, 'excitation/excite'), Spinner(excitation, user)
     spinner.wait(client.server_is_ready)

@@ -101,7 +101,7 @@ def test_malformed_messages_and_goals_that_are_traps(stage: Stage) -> None:
     client.state, client.moved_at = JointState(), 0.0
 
 
-def test_success(stage: Stage) -> None:
+def test_excite_moves_to_the_start_and_through_the_excitation(stage: Stage) -> None:
     client = stage.with_robot()
     status, result = client.result(client.send(SHORT))
     assert (status, result.code) == (SUCCEEDED, Code.SUCCESS), result.message
@@ -116,7 +116,7 @@ def test_success(stage: Stage) -> None:
     assert not client.holds
 
 
-def test_rejected(stage: Stage) -> None:
+def test_a_trajectory_the_controller_rejects_ends_the_goal(stage: Stage) -> None:
     client = stage.with_robot()
     client.fault('reject')
     result = client.excite()

@@ -104,7 +104,7 @@ def test_first_pass_scale_and_warm_up() -> None:
     assert whole.parts == (('warm_up', pytest.approx(PLAIN.lead_in + 4.0)),)
 
 
-def test_longest() -> None:
+def test_plans_longer_than_the_parameter_longest_are_refused() -> None:
     with pytest.raises(UsageError, match=r'takes 2 s \(limit 1\.5 s, parameter longest\)'):
         prepared(longest=1.5)
     limits = motion_limits(ROBOT)

@@ -175,7 +175,7 @@ def test_file_requests_false_leaves_the_recorded_buffer(
 
 
 @pytest.mark.usefixtures('ros_domain')
-def test_by_default_it_compares_and_records_states_of_joints_and_motors() -> None:
+def test_the_identifier_records_states_of_joints_and_motors_by_default() -> None:
     with made(Identifier) as node:
         own = [name for name, _ in node.get_publisher_names_and_types_by_node('identifier', '/')]
         assert '/identifier/predicted_effort' in own

@@ -173,7 +173,7 @@ def test_wrenches_push_the_links(served: Client, data: Data) -> None:
     assert np.abs(found - effort[:, ORDER]).max() > 1.0, 'the wrench is in it'
 
 
-def test_rollout(served: Client, data: Data) -> None:
+def test_the_rollout_service_gives_the_motions_of_the_model(served: Client, data: Data) -> None:
     q, qd, _, _ = data.states(3)
     effort = data.model.gravity(q)[:, None] + RNG.normal(size=(3, 5, 7))
     positions, velocities = data.model.rollout(q, qd, effort, 0.002)

@@ -81,7 +81,7 @@ def test_the_identifier_records_what_the_robot_yaml_names(path: Path, tmp_path: 
 
 
 @pytest.mark.ros
-def test_executions_record_it_too(node: Any, path: Path, tmp_path: Path) -> None:
+def test_executions_record_external_wrenches(node: Any, path: Path, tmp_path: Path) -> None:
     robot = load_robot(path)
     tape = ExcitationBag(node, (tmp_path / 'bags', 'arm'), 'controller',
                          [topic for topic, _ in robot.wrenches])

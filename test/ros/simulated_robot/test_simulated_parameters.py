@@ -86,7 +86,7 @@ def test_negative_noise_leaves_that_of_the_robot() -> None:
     assert noise_of(given, truth) == replace(own, position=0.0, effort=0.5)
 
 
-def test_seed() -> None:
+def test_the_seed_decides_the_noise_of_the_simulated_robot() -> None:
     first, again, other = (simulator(seed=s).advance(1).velocity for s in (1, 1, 2))
     np.testing.assert_array_equal(first, again)
     assert np.all(first != other)
