@@ -133,10 +133,10 @@ class Table:
 
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
-    title: str = ''
-    words: bool = False
-    folded: bool = False
-    detail: bool = False
+    title: str
+    words: bool
+    folded: bool
+    detail: bool
 
     def __init__(
         self, columns: Sequence[str], rows: Iterable[Row | Iterable[Any]], title: str = '',
