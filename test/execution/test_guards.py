@@ -57,6 +57,16 @@ def test_speed_comes_from_positions_where_there_is_no_velocity():
     assert states.speed[0] == 0.7, 'a measured velocity counts at once'
 
 
+@pytest.mark.parametrize('begins', [0.0, 0.011, 0.024, 0.037, 0.049])
+def test_a_joint_that_runs_away_is_seen_at_its_speed_within_an_eighth_of_a_second(begins):
+    states = JointStates(('a',))
+    for i in range(600):
+        now = 5.0 + 1e-3 * i
+        states.update(now, ('a',), now, ([max(0.0, 1e-3 * i - 0.4 - begins)], [], []))
+        if 1e-3 * i > 0.4 + begins + 0.12:
+            assert states.speed[0] == pytest.approx(1.0)
+
+
 def test_settings_are_checked():
     with pytest.raises(UsageError, match='state_timeout'):
         GuardSettings(state_timeout=0.0)
