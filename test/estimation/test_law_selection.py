@@ -14,7 +14,7 @@ from tolerances import AGAINST_FULL_SEARCH, BREAKAWAY, PRESLIDING_AMPLITUDE
 
 from robot_dynid.effects import axes_of
 from robot_dynid.errors import DataError, UsageError
-from robot_dynid.estimation.friction_selection.law_request import COULOMB
+from robot_dynid.estimation.friction_selection.law_request import COULOMB, LawRequest
 from robot_dynid.estimation.friction_selection.law_scores import LawScores
 from robot_dynid.estimation.friction_selection.law_selection import (
     ScoredLaw,
@@ -180,6 +180,31 @@ def test_a_motion_that_repeats_gives_the_law_that_it_gives_once():
         laws, choices, _ = choose_laws(data, request, [Coulomb(0.01)] * 3, False)
         assert laws[0][0] == choices[0].law
         assert laws[0][0] != COULOMB and choices[0].error_over_coulomb < 0.9
+
+
+@pytest.mark.parametrize(('request_text', 'load', 'seconds', 'warm', 'expected'), [
+    ('auto', False, 40.0, False, {'levelling', 'breakaway'}),
+    ('auto', True, 40.0, False, {'levelling', 'breakaway', 'load'}),
+    ('auto', False, 90.0, False, {'levelling', 'breakaway', 'drift'}),
+    ('auto', False, 40.0, True, {'levelling', 'breakaway', 'temperature'}),
+    ('auto without levelling drift', True, 90.0, True, {'breakaway', 'load', 'temperature'}),
+    ('maxwell+load', False, 90.0, True, {'load'}), ('coulomb', True, 90.0, True, set()),
+])
+def test_additions_to_try_are_all_that_the_data_can_show_or_those_of_the_law(
+        request_text, load, seconds, warm, expected):
+    time = np.linspace(0.0, seconds, 50)
+    still = np.zeros((50, 3))
+    samples = Samples(('a', 'b', 'c'), time, still, still, still,
+                      temperature=still + 31.0 if warm else None)
+    short = replace(samples, time=time / 10.0)
+    model = nominal_model('planar_3r')
+    data = FrictionData(model.torque_model, axes_of(model.robot), [short, samples])
+    additions = data.additions(LawRequest.of(request_text), load)
+    assert set(additions) == expected
+    assert additions.get('temperature', {'reference': 31.0}) == {'reference': 31.0}
+    if warm:  # unless every recording tells the temperature, none can be fitted to it
+        some = replace(data, recordings=[samples, replace(short, temperature=None)])
+        assert set(some.additions(LawRequest.of(request_text), load)) == expected - {'temperature'}
 
 
 def test_laws_without_breakaway_keep_all_else():
