@@ -16,6 +16,7 @@ from robot_dynid.estimation.feasible.bounds import (
     LinkBounds,
     limits_of,
 )
+from robot_dynid.estimation.feasible.prior import nominal_bodies
 from robot_dynid.estimation.feasible.sequential import SequentialFeasible
 from robot_dynid.estimation.feasible.simultaneous import Feasible
 from robot_dynid.identification.identify import identify
@@ -114,6 +115,19 @@ def test_nominal_link_outside_its_bounds_is_moved_and_named(data):
     [warning] = estimate.warnings
     assert f'nominal inertia of {LINK} is outside its bounds' in warning
     assert 'mass 5 kg' in warning
+
+
+@pytest.mark.parametrize('link', [
+    LinkBounds(mass=(1.0, 20.0)),
+    LinkBounds(com_lower=(0.1, -0.1, -0.1), com_upper=(1.0, 0.1, 0.1)),
+    LinkBounds(ellipsoid=Ellipsoid((0.3, 0.0, 0.0), (1.0, 0.8, 0.8))),
+])
+def test_nominal_link_inside_its_bounds_stays_as_it_is(link):
+    robot = load_robot('planar_3r')
+    limits = limits_of(Bounds(((LINK, link),)), robot, 10 * robot.n)
+    bodies, warnings = nominal_bodies(robot, limits)
+    np.testing.assert_array_equal(bodies, [pseudo_inertia(p) for p in robot.tree.nominal])
+    assert warnings == []
 
 
 @pytest.mark.parametrize(('make', 'message'), [
