@@ -188,6 +188,15 @@ def test_the_reference_is_used_where_it_was_recorded(model: TorqueModel) -> None
     assert other.details.instruments.startswith('the motion below 1.')
 
 
+def test_noisy_friction_is_not_its_own_instrument_where_the_motion_shows_it(
+    model: TorqueModel
+) -> None:
+    experiment = noisy(model, 0, NOISE, seconds=6.0)
+    along_motion = ESTIMATORS['iv'].fit(experiment)
+    chosen = InstrumentalVariables(motors=lambda clean: clean).fit(experiment)
+    np.testing.assert_array_equal(chosen.values, along_motion.values)
+
+
 def test_the_reference_survives_files_and_repair(model: TorqueModel, tmp_path) -> None:
     log = noisy_log(model, 0, NOISE, 4.0, lag=0.01)
     write_csv(tmp_path / 'log.csv', log)
