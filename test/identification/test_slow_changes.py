@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 from bags import START, states, write_topics
 from monitored import model_of
+from nominal import nominal_model
 
 from robot_dynid.cli.validate import ADAPTIVE, WARM_UP, joint_scores
 from robot_dynid.document import number
 from robot_dynid.effects.slow_changes import SlowChanges
 from robot_dynid.estimation import ESTIMATORS
+from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.identification.gathered import Fit, Gathered
 from robot_dynid.identification.identify import IdentificationResult, identify
 from robot_dynid.identification.learnt import learn_slow_changes
@@ -25,7 +29,7 @@ from robot_dynid.io.csv import read_csv
 from robot_dynid.report.effects import predictions_beside
 from robot_dynid.robot.model import Drive
 from robot_dynid.robot.robot_file import load_robot
-from robot_dynid.signals.prepare import Repaired, repair
+from robot_dynid.signals.prepare import Averaging, Repaired, prepare, repair
 from robot_dynid.types import FloatArray, Part, RawLog
 from robot_dynid.validation.slow_changes import gap_between
 from robot_dynid.validation.validate import validate
@@ -100,6 +104,40 @@ def test_the_joint_that_warms_up_is_found(arm: IdentifiedModel, found: Identific
     fitted = found.model.standard['fv2'] * warming.scales(np.array([[0.0], [1.0]]))[:, 0]
     # the simulated power falls with the friction, that of the model does not: 10 % of the fall
     np.testing.assert_allclose(fitted, ends, rtol=0.0, atol=0.12 * FALL * 4.0)
+
+
+def test_warming_of_one_joint_changes_the_parameters_that_were_fitted_without_it(
+        arm: IdentifiedModel) -> None:
+    repaired = [repair(arm.robot, recorded(arm, i, True)[0]) for i in range(2)]
+    experiment = Experiment.of(arm.torque_model, [
+        prepare(arm.robot, one, arm.preprocessing) for one in repaired])
+    estimate = ESTIMATORS['wls'].fit(experiment)
+    constant = replace(arm, values=estimate.values, std=estimate.std)
+    data: Any = SimpleNamespace(excerpt=repaired, experiment=experiment)
+    fit = learn_slow_changes(Fit(constant, estimate), data, ESTIMATORS['wls'], RECIPE)
+    changes = fit.model.parts_of('adaptation')
+    assert [one is not None and one.warming is not None for one in changes] == [
+        False, True, False]
+    cold = changes[1].warming.scales(np.zeros((1, 1)))[0, 0] * fit.model.standard['fv2']
+    assert constant.standard['fv2'] < 3.5 and cold == pytest.approx(4.0, rel=0.03)
+    assert np.any(fit.estimate.values != estimate.values)
+    np.testing.assert_array_equal(fit.model.values, fit.estimate.values)
+    np.testing.assert_array_equal(fit.model.std, fit.estimate.std)
+
+
+def test_no_slow_changes_are_searched_where_none_are_wanted_or_can_be_told(
+        arm: IdentifiedModel) -> None:
+    plain = repair(arm.robot, recorded(arm, 0, True)[0])
+    estimate = ESTIMATORS['wls'].fit(Experiment.of(
+        arm.torque_model, [prepare(arm.robot, plain, arm.preprocessing)]))
+    mean = replace(plain, averaging=Averaging('x.csv', 10.0, 0.0, 4, (0.0,) * 3, (0.1,) * 3))
+    fit, wls, staged = Fit(arm, estimate), ESTIMATORS['wls'], ESTIMATORS['staged']
+    elastic = replace(fit, model=nominal_model('elastic_2r'))
+    for given, repaired, estimator, recipe in (
+            (fit, plain, wls, replace(RECIPE, adaptation='none')), (fit, plain, staged, RECIPE),
+            (fit, mean, wls, RECIPE), (elastic, plain, wls, RECIPE)):
+        data: Any = SimpleNamespace(excerpt=[repaired], experiment=None)
+        assert learn_slow_changes(given, data, estimator, recipe) is given
 
 
 def test_a_joint_that_is_refused_is_not_followed(

@@ -9,16 +9,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from identified_models import nominal_model
 from recordings import recording
 from rippling import Gear, with_gear
 from tolerances import SAME_FORMULA
 
 from robot_dynid.cli.main import main
 from robot_dynid.errors import ModelError, UsageError
+from robot_dynid.estimation import ESTIMATORS
+from robot_dynid.identification.gathered import Fit, Gathered
 from robot_dynid.identification.identify import IdentificationResult, identify
-from robot_dynid.identification.learnt import piece_of
+from robot_dynid.identification.learnt import learn_ripple, piece_of
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.identified.trained import Extent
 from robot_dynid.monitoring.contact_events import contact_events
 from robot_dynid.monitoring.monitor_input import MonitorInputStream, monitor_input
 from robot_dynid.report.effects import pictures
@@ -86,6 +90,23 @@ def test_an_arm_without_ripple_gets_none() -> None:
     assert 'ripple' not in model.learnt
     assert len(model.record.ripple) == 3
     assert all(one.waves == () for one in model.record.ripple)
+
+
+def test_no_ripple_is_searched_where_none_is_wanted_or_orders_cannot_be_told_apart(
+    waving: IdentificationResult
+) -> None:
+    log = with_gear(recording(ROBOT, 3), 1, GEAR)
+    plain = waving.model.with_learnt('ripple', ())
+    fit = Fit(replace(plain, record=replace(plain.record, ripple=())), waving.estimate)
+    gathered = Gathered(ROBOT, waving.choice, waving.experiment, Extent({}, np.empty((0, 2)), None,
+                        0.0), plain.record, (), (), (), [repair(ROBOT, log)])
+    wls, staged = ESTIMATORS['wls'], ESTIMATORS['staged']
+    found = learn_ripple(fit, gathered, wls, RECIPE).model
+    assert [one is not None for one in found.parts_of('ripple')] == [False, True, False]
+    assert learn_ripple(fit, gathered, wls, replace(RECIPE, ripple='none')) is fit
+    assert learn_ripple(fit, gathered, staged, RECIPE) is fit
+    elastic = replace(fit, model=nominal_model('elastic_2r'))
+    assert learn_ripple(elastic, gathered, wls, RECIPE) is elastic
 
 
 def test_rounding_moves_no_row_to_another_piece() -> None:
