@@ -93,6 +93,23 @@ def test_intervals_of_the_bias_are_in_the_axes_of_the_sensor(log: RawLog) -> Non
     np.testing.assert_allclose(other, widths[[1, 0, 2, 4, 3, 5]], rtol=1e-3)
 
 
+@pytest.mark.parametrize('name', ['planar_3r', 'seven_axis'])
+def test_the_tool_of_an_arm_that_has_not_six_joints_is_found(name: str) -> None:
+    robot, plant, rng = load_robot(name), Plant(), np.random.default_rng(1)
+    link = robot.tree.bodies[-1]
+    known = WristSensor(name, robot.hash(), link, plant.parameters, np.zeros(6), np.eye(3), 1)
+    time = np.arange(0.0, 20.0, 0.01)[:, None]
+    rate, phase = rng.uniform(0.5, 4.0, robot.n), rng.uniform(0.0, 6.0, robot.n)
+    q = np.sin(rate * time + phase)
+    free = WristCompensation(robot, known)(
+        np.zeros((len(time), 6)), q, rate * np.cos(rate * time + phase), -rate**2 * q)
+    reading = rng.normal(size=free.shape) * np.repeat([0.1, 0.01], 3) - free
+    tool = identify_wrist_sensor(robot, [RawLog(
+        'run', robot.joints, time[:, 0], q, wrench=reading, wrench_frame=link)]).estimate
+    assert tool.mass == pytest.approx(plant.mass, rel=0.01)
+    assert tool.centre_of_mass == pytest.approx(plant.com, abs=1e-3)
+
+
 def test_rest_in_many_poses_shows_no_inertia() -> None:
     plant = Plant()
     slow = resting(random_poses(3, 9), 1.0, 9.0)
