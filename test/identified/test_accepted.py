@@ -17,6 +17,7 @@ from robot_dynid.identification.by_recording import Recorded
 from robot_dynid.identification.identify import identify, identify_with
 from robot_dynid.identification.payload import identify_payload
 from robot_dynid.identification.recipe import Recipe
+from robot_dynid.identification.recordings import accepted_kinds
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.uses import recordings_for
 from robot_dynid.io.csv import write_csv
@@ -91,6 +92,18 @@ def test_identify_keeps_findings_accepted_of_single_recordings(logs: list[RawLog
         assert identify(ARM, given, recipe=PLAIN).model.record.accepted == (KIND,)
     found = identify_with(Recorded(ThisProcess()), ARM, logs[:1], recipe=ACCEPTING)
     assert found.model.record.accepted == (KIND,)
+
+
+def test_kinds_accepted_by_the_recipe_for_all_and_of_single_recordings_are_recorded_once(
+    logs: list[RawLog],
+) -> None:
+    single = replace(logs[0], accepted=(KIND, 'clock'))
+    parts = Parts((single, logs[1]), accepted=('joint_order', KIND))
+    recipe = replace(PLAIN, accept=('gravity', 'joint_order'))
+    assert accepted_kinds(recipe, parts) == (
+        'gravity', 'joint_order', KIND, 'clock')
+    assert accepted_kinds(PLAIN, Parts((single,))) == (KIND, 'clock')
+    assert accepted_kinds(PLAIN, Parts(tuple(logs))) == ()
 
 
 def test_kinds_that_there_are_no_longer_are_ignored(
