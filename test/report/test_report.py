@@ -258,6 +258,16 @@ def test_a_fit_that_did_not_settle_is_an_action(result: IdentificationResult) ->
         one.words for one in judged(model, result.training, result.held_out).actions]
 
 
+def test_long_tables_are_folded_so_that_a_page_begins_with_answers(report: Report) -> None:
+    sections = [section for chapter in report.chapters for section in chapter.sections]
+    open_tables = [(section.title, table.title) for section in sections if not section.folded
+                   for table in section.tables if not table.folded and len(table.rows) > 20]
+    assert open_tables == []
+    assert any(len(table.rows) > 20 for section in sections for table in section.tables)
+    assert {'What can be identified', 'Correlation map of the base parameters'} <= {
+        section.title for section in sections if section.folded}
+
+
 def test_many_warnings_are_folded() -> None:
     assert trust.warnings(()) == ()
     assert not trust.warnings(['a'])[0].folded
@@ -393,6 +403,17 @@ def test_friction_is_drawn_with_its_data() -> None:
         'measured, median and quartiles', 'model'))
     np.testing.assert_allclose(median - law, 2.0, rtol=0.0, atol=1e-5)
     assert spec['layout']['xaxis']['title']['text'] == 'speed [rad/s]'
+
+
+@pytest.mark.parametrize('offset', [-30.0, 0.0, 30.0])
+def test_the_axis_of_friction_holds_the_data_with_a_margin_and_not_its_outliers(
+        offset: float) -> None:
+    speed = np.linspace(-2.0, 2.0, 4001)
+    measured = offset + 3.0 * np.sign(speed) + speed
+    measured[2500] += 1000.0
+    spec = curves.friction(speed, measured, measured, ('rad/s', 'N m'))
+    low, high = spec['layout']['yaxis']['range']
+    assert offset - 7.0 < low < offset - 5.0 and offset + 5.0 < high < offset + 7.0
 
 
 def test_short_signals_are_drawn_whole() -> None:
