@@ -67,6 +67,19 @@ def test_a_driver_is_suggested_by_what_the_urdf_shows(name: str) -> None:
     assert found.name == name and because
 
 
+def test_a_driver_is_suggested_by_the_names_of_six_joints_and_not_of_fewer() -> None:
+    urdf = urdf_of('cell', 'fr3_joint{}', '')
+    found, because = suggested(urdf)
+    assert found.name == 'franka_ros2' and because == ('joints such as fr3_joint1',)
+    joints = urdf.findall('joint')
+    joints[0].set('type', 'fixed')  # the arm has five that move
+    assert suggested(urdf)[0].name == OTHER
+    joints[0].set('type', 'continuous')
+    assert suggested(urdf)[0].name == 'franka_ros2'
+    joints[5].set('name', 'gripper')
+    assert suggested(urdf)[0].name == OTHER
+
+
 def test_suggested_driver_is_other_when_nothing_identifies_one() -> None:
     found, because = suggested(urdf_of('arm', 'joint_{}', ''))
     assert found.name == OTHER and not because
