@@ -33,6 +33,15 @@ def test_bounds_hold_and_are_tight(spline):
         assert np.all(largest <= bound) and np.all(bound < TIGHT * largest), name
 
 
+@pytest.mark.parametrize('points', [[-2.0, -1.5, -1.0], [1.0, 1.5, 2.0], [-0.5, 0.0, 0.5]])
+def test_bounds_hold_at_the_ends_on_either_side_of_zero(points):
+    spline = BSplineTrajectory(('a', 'b'), 3.0, np.array([points, points[::-1]]))
+    ends, peaks = spline.sample([0.0, 3.0]).position, spline.peaks()
+    assert np.all((peaks.lower <= ends) & (ends <= peaks.upper))
+    np.testing.assert_allclose(np.sort(ends, axis=0), [peaks.lower, peaks.upper], rtol=1e-8,
+                               atol=1e-8)
+
+
 @settings(max_examples=60)
 @given(random_boxes(), SPLINES)
 def test_random_splines_keep_every_limit_and_use_one(limits, spline):
