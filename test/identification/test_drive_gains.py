@@ -7,18 +7,27 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from motions import torque_model
 from payload_recordings import motion, random_payload, recording, torque_robot
 from tolerances import COVERAGE, GAIN_EXACT, GAIN_MEASURED
 
 from robot_dynid.cli.main import main
+from robot_dynid.effects.links import AttachedBody
 from robot_dynid.errors import UsageError
 from robot_dynid.estimation import drive_gains
 from robot_dynid.estimation.drive_gains import GainStatus, KnownLoad
-from robot_dynid.identification.payload import identify_drive_gains
+from robot_dynid.estimation.payload import PARAMETERS
+from robot_dynid.identification.payload import (
+    Equations,
+    Match,
+    identify_drive_gains,
+    reduce_equations,
+)
 from robot_dynid.io.csv import write_csv
 from robot_dynid.io.log import load_log
 from robot_dynid.robot.model import Drive
 from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.signals.prepare import Preprocessing, prepare, repair
 
 MASS = 2.805
 PAYLOAD = random_payload(np.random.default_rng(4), 5.0)
@@ -51,6 +60,21 @@ def test_gains_are_found_whatever_the_robot_states(name):
     np.testing.assert_allclose(found.values, gains, rtol=GAIN_EXACT)
     np.testing.assert_allclose(found.centre_of_mass, PAYLOAD[1:4] / PAYLOAD[0],
                                rtol=0.0, atol=GAIN_EXACT)
+
+
+def test_gains_of_a_noisy_planar_arm_are_found_from_its_equations():
+    gains, robot = np.array([3.0, 12.0, 7.0]), torque_robot('planar_3r')
+    torque, body, parts = torque_model(robot), AttachedBody.on(robot, ''), []
+    loaded, unloaded = recordings(drives(robot, gains), noise=0.1, seconds=10.0)
+    for log, share in ((*loaded, 1.0), (*unloaded, 0.0)):
+        samples = prepare(robot, repair(robot, log), Preprocessing(6.5))
+        columns = [torque.columns(samples), share * body.columns(samples.moved)]
+        parts.append(Equations(samples, np.concatenate(columns, axis=1), samples.effort,
+                               samples.measured, Match(log.source)))
+    information = reduce_equations((*torque.reduction.names, *PARAMETERS), parts)
+    found = drive_gains.fit_drive_gains(information, KnownLoad(PAYLOAD[0]), np.arange(3))
+    np.testing.assert_allclose(found.estimates, gains, rtol=0.1)
+    assert np.all(np.abs(np.log(found.estimates / gains)) < 3.0 * found.relative_std)
 
 
 @pytest.mark.parametrize('seeds', [3, pytest.param(12, marks=pytest.mark.soak)])
