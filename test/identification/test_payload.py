@@ -184,6 +184,17 @@ def test_identify_payload_leaves_inertias_open_when_one_joint_moves():
     assert found.constrained or found.least_eigenvalue > 0.0
 
 
+def test_the_payload_of_a_planar_arm_is_found_within_seconds():
+    robot, payload = torque_robot('planar_3r'), random_payload(np.random.default_rng(4), 5.0)
+    loaded, unloaded = pair(robot, payload, seconds=4.0)
+    tool = identify_payload(robot, [loaded], [unloaded]).estimate
+    assert tool.mass == pytest.approx(5.0, rel=PAYLOAD_EXACT)
+    # it turns about z alone, along which the centre of mass makes no torque
+    np.testing.assert_allclose(tool.centre_of_mass[:2], payload[1:3] / 5.0, rtol=0.0,
+                               atol=PAYLOAD_EXACT)
+    assert np.isnan(tool.centre_of_mass[2])
+
+
 def test_an_arm_without_payload_is_reported():
     robot = torque_robot('ur10e')
     found = identify_payload(robot, *([log] for log in pair(robot, None, noise=0.02))).estimate
