@@ -93,10 +93,10 @@ def test_intervals_of_the_bias_are_in_the_axes_of_the_sensor(log: RawLog) -> Non
     np.testing.assert_allclose(other, widths[[1, 0, 2, 4, 3, 5]], rtol=1e-3)
 
 
-@pytest.mark.parametrize('name', ['planar_3r', 'seven_axis'])
-def test_the_tool_of_an_arm_that_has_not_six_joints_is_found(name: str) -> None:
+@pytest.mark.parametrize(('name', 'link'), [
+    ('planar_3r', 'link_3'), ('seven_axis', 'link_7'), ('seven_axis', 'link_5')])
+def test_the_tool_of_an_arm_that_has_not_six_joints_is_found(name: str, link: str) -> None:
     robot, plant, rng = load_robot(name), Plant(), np.random.default_rng(1)
-    link = robot.tree.bodies[-1]
     known = WristSensor(name, robot.hash(), link, plant.parameters, np.zeros(6), np.eye(3), 1)
     time = np.arange(0.0, 20.0, 0.01)[:, None]
     rate, phase = rng.uniform(0.5, 4.0, robot.n), rng.uniform(0.0, 6.0, robot.n)
