@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from drawn import unpacked
 
 from robot_dynid.collision.scene import build_scene
 from robot_dynid.excitation.design import DesignCriteria, design, design_within
@@ -11,7 +12,9 @@ from robot_dynid.excitation.design_criteria import design_criteria, keeping_clea
 from robot_dynid.excitation.families import parse_request
 from robot_dynid.report.html import render
 from robot_dynid.report.plan import Plan, plan_report
+from robot_dynid.report.plan_figures import path
 from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.robot.surroundings import KeepOut, Surroundings
 
 BOX = {'centre': [0.5, 0.0, 0.3], 'size': [0.1, 0.6, 0.6]}
 
@@ -43,6 +46,18 @@ def test_the_report_shows_motion_way_clearance_and_search(plan):
     shown = [float(row.cells[1]) for row in nearest.rows]
     assert min(shown) >= 1e3 * plan.found.clearance.smallest - 1.0
     assert np.all([float(row.cells[1]) >= float(row.cells[2]) for row in nearest.rows])
+
+
+def test_boxes_and_floor_are_drawn_where_they_are():
+    turned = KeepOut((0.5, -0.2, 0.3), (0.2, 0.6, 1.0), (0.0, 0.0, np.pi / 2.0))
+    tip = np.array([[0.4, 0.0, 0.5], [0.6, 0.1, 0.5]])
+    spec = path(np.array([0.0, 1.0]), tip, tip[None], Surroundings(-0.1, (turned,)))
+    floor, box = ({axis: unpacked(curve[axis]) for axis in 'xyz'} for curve in spec['data'][:2])
+    for corners, ends in ((box, {'x': (0.2, 0.8), 'y': (-0.3, -0.1), 'z': (-0.2, 0.8)}),
+                          (floor, {'x': (0.3, 0.7), 'y': (-0.1, 0.2), 'z': (-0.1, -0.1)})):
+        for axis, places in corners.items():
+            assert (min(places), max(places)) == pytest.approx(ends[axis], abs=1e-6)
+    assert len(np.unique(np.round(np.transpose(list(box.values())), 6), axis=0)) == 8
 
 
 def test_a_plan_without_checks_says_so(plan):
