@@ -23,7 +23,7 @@ from robot_dynid.robot.urdf import robot_from_urdf
 from robot_dynid_extras.trajectory.arm import ArmModel
 from robot_dynid_extras.trajectory.intervals import intervals_of
 from robot_dynid_extras.trajectory.multiple_shooting import EquationError, MultipleShooting
-from robot_dynid_extras.trajectory.simulation import simulate
+from robot_dynid_extras.trajectory.simulation import GROWTH, interval_length, simulate
 from robot_dynid_extras.trajectory.trajectory_fit import (
     LEVEL,
     LEVEL_OF_ONE,
@@ -97,6 +97,19 @@ def test_motion_of_the_truth_is_simulated_as_it_was() -> None:
     assert np.abs(found.states - intervals.states).max() < SHOT
     rows = intervals.first[:, None] + np.arange(intervals.steps + 1)
     assert np.array_equal(exact.position[rows], intervals.position)
+
+
+@pytest.mark.parametrize(('viscous', 'shortest', 'longest'), [
+    (None, 0.25, 0.5), (20.0, 1.0, 1.0)], ids=['joints that pull each other', 'damped'])
+def test_intervals_are_as_long_as_deviations_of_their_start_grow_little(
+    viscous: float | None, shortest: float, longest: float
+) -> None:
+    model = torque_model('planar_3r')
+    values = np.array([viscous if viscous and name.startswith('fv') else value for name, value
+                       in zip(model.reduction.names, truth_of(model), strict=True)])
+    seconds, growth = interval_length(
+        ArmModel(model), Experiment.of(model, [lively(model, 400)]), values)
+    assert shortest <= seconds <= longest and 1.0 < growth <= GROWTH
 
 
 def test_noise_of_encoders_does_not_bias_the_trajectory_fit() -> None:
