@@ -71,11 +71,13 @@ def pytest_collection_modifyitems(items: list[Any]) -> None:
     of_file = defaultdict[Path, list[float]](list)
     for item in items:
         by_hand = float(item.get_closest_marker('slow') is not None)  # tests of processes
-        of_file[item.path].append(slow_tests().get(item.nodeid, by_hand))
+        if not item.get_closest_marker('soak'):  # those by hand are not measured
+            of_file[item.path].append(slow_tests().get(item.nodeid, by_hand))
     for item in items if MEASURE != 'all' else ():
         seconds = slow_tests().get(item.nodeid, 0.0)
         seen = (item.path.parent.name in MOVING or item.path.name in RULES
-                or item.get_closest_marker('always') or seconds <= min(of_file[item.path]))
+                or item.get_closest_marker('always')
+                or seconds <= min(of_file[item.path], default=0.0))
         if seconds:
             item.add_marker(pytest.mark.slow if seen else pytest.mark.soak)
     items.sort(key=lambda item: -sum(of_file[item.path]))
