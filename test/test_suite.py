@@ -184,6 +184,25 @@ def test_a_test_beyond_its_tier_fails(
     assert done.parseoutcomes() == outcomes
 
 
+@pytest.mark.always
+def test_the_quickest_test_of_a_file_runs_though_another_is_for_soak_by_hand(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv('PYTHONPATH', str(TESTS / 'support'))
+    pytester.makepyfile(test_file="""
+        import pytest, tiers
+        tiers.slow_tests = lambda: {
+            'test_file.py::test_quick': 1.0, 'test_file.py::test_slow': 2.0}
+        @pytest.mark.soak
+        def test_long(): pass
+        def test_quick(): pass
+        def test_slow(): pass""")
+    done = pytester.runpytest_subprocess('-v', '-m', 'not soak', '-p', 'no:cacheprovider', '-p',
+                                         'tiers', '-o', 'markers=slow\nalways\nsoak')
+    done.assert_outcomes(passed=1, deselected=2)
+    done.stdout.fnmatch_lines('*::test_quick PASSED*')
+
+
 def test_a_file_runs_in_one_worker(pytester: pytest.Pytester) -> None:
     """What its tests share is made once: the words of the Makefile do what it says of them."""
     body = 'import os, pathlib\n' + '\n'.join(
