@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 from bags import START, states, write_topics
+from identified_models import nominal_model
 from monitored import model_of
-from nominal import nominal_model
 
 from robot_dynid.cli.validate import ADAPTIVE, WARM_UP, joint_scores
 from robot_dynid.document import number

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from drawn import unpacked
+from report_pages import unpacked
 
 from robot_dynid.collision.scene import build_scene
 from robot_dynid.excitation.design import DesignCriteria, design, design_within
