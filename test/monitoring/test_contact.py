@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from identified_models import nominal_model
 
 from robot_dynid.cli.main import main
 from robot_dynid.errors import DataError
@@ -79,6 +80,6 @@ def test_command_prints_and_reports(
     assert 'gain of the observer must be positive' in capsys.readouterr().err
 
 
-def test_contact_detection_without_recordings_is_refused(ur10e: IdentifiedModel) -> None:
+def test_contact_detection_without_recordings_is_refused() -> None:
     with pytest.raises(DataError, match='no recording to detect contacts in'):
-        contact_events(ur10e, [])
+        contact_events(nominal_model('planar_3r'), [])
