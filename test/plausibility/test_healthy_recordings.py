@@ -13,6 +13,7 @@ from strange_gears import recording
 from strange_plant import TRAINING, Plant, load_arm
 
 from robot_dynid.io.log import load_log
+from robot_dynid.plausibility import score
 from robot_dynid.plausibility.causes import FITTED_ROWS, causes
 from robot_dynid.plausibility.excerpt import Excerpt, excerpt, sample_excerpts, thin_excerpt
 from robot_dynid.plausibility.finding import Severity
@@ -105,6 +106,15 @@ def test_strange_friction_tells_nothing_of_the_unit_of_positions(
     seed: int, seconds: float, speed: float
 ) -> None:
     nothing_found_in_strange_friction(seed, seconds, speed)
+
+
+def test_a_remedy_that_two_causes_share_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bend of friction at two speeds only takes strange friction for another unit of a joint."""
+    monkeypatch.setattr(score, 'RAMPS', (0.02, 0.2))
+    robot, log = recording({}, 20.0, 0.35, seed=1, path=51, **STRANGE[1])
+    (found, *_) = examine(robot, log).findings
+    assert ' or of ' in found.sentence and 'too small' in found.sentence
+    assert found.remedy.count('multiply its positions and velocities by 2') == 1
 
 
 @pytest.mark.soak

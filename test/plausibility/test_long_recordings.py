@@ -67,6 +67,8 @@ def test_joints_that_move_one_after_the_other_are_examined_together() -> None:
     assert len(parts) == 2
     kept, warnings = plausible_recordings(arm.robot, parts)
     assert kept is parts and not warnings
+    rows = examine_recording(arm.robot, 'jog', parts).rows
+    assert np.all(np.ptp(rows.position, axis=0) > 0.1), 'of every part'
 
 
 def test_damage_of_files_is_a_warning(log: RawLog) -> None:
