@@ -49,9 +49,10 @@ def learn_error_law(
     ``near`` is true where a joint is near a reversal, or held. None for recordings of less than
     two blocks.
     """
-    blocks = [np.array([(near[rows] ** k * error[rows] ** 2).mean(axis=0) for k in (0, 1)] + [
-        np.mean(inertia[rows] ** 2, axis=0), near[rows].mean(axis=0)])
-        for time, error, inertia, near in recordings for rows in _blocks(time)]
+    blocks = [[part[rows].mean(axis=0) for part in parts]
+              for time, *parts in ((time, error**2, near * error**2, inertia**2, near)
+                                   for time, error, inertia, near in recordings)
+              for rows in _blocks(time)]
     if len(blocks) < 2:
         return None
     groups = stretches(len(blocks))
