@@ -42,6 +42,8 @@ def spoiled(spoil: Any) -> RawLog:
      lambda x: times('effort', 1.0 / x, 1)),
     (times('effort', 0.01, 1), 'effort_scale', r'multiply its efforts by ([\d.]+)', 100.0,
      lambda x: times('effort', x, 1)),
+    (times('effort', 0.001, 1), 'effort_scale', r'multiply its efforts by ([\d.]+)', 1000.0,
+     lambda x: times('effort', x, 1)),
     (offset(1, 70.0 / DEGREES), 'position_offset', r'subtract ([+-][\d.]+) rad', 70.0 / DEGREES,
      lambda x: offset(1, -x)),
     (offset(1, -np.pi / 2.0), 'position_offset', r'subtract ([+-][\d.]+) rad', -np.pi / 2.0,

@@ -9,6 +9,7 @@ from itertools import combinations, product
 import numpy as np
 from numpy.typing import NDArray
 
+from robot_dynid.document import number
 from robot_dynid.dynamics import rigid_body
 from robot_dynid.plausibility.excerpt import Excerpt
 from robot_dynid.plausibility.finding import Severity
@@ -350,13 +351,13 @@ def _efforts(stated: Explained) -> Iterator[Explanation]:
 
 
 def _too(factor: float) -> str:
-    return f'{factor:.3g} times too large' if factor > 1.0 else \
-        f'{1.0 / factor:.3g} times too small'
+    return f'{number(factor, 3)} times too large' if factor > 1.0 else \
+        f'{number(1.0 / factor, 3)} times too small'
 
 
 def _rescale(what: str, factor: float) -> str:
-    return f'divide {what} by {factor:.3g}' if factor > 1.0 else \
-        f'multiply {what} by {1.0 / factor:.3g}'
+    return f'divide {what} by {number(factor, 3)}' if factor > 1.0 else \
+        f'multiply {what} by {number(1.0 / factor, 3)}'
 
 
 def _currents(stated: Explained) -> Iterator[Explanation]:

@@ -169,8 +169,7 @@ class Explained:
         speed, rate = (np.pad(table @ turns.T, ((0, 0), (0, 1))) for table in (
             self.rows.velocity, self.rows.acceleration))
         columns = np.concatenate([signal[:, index] for signal in (
-            *(np.tanh(speed / ramp) for ramp in RAMPS), speed, rate)], axis=2
-            ).transpose(1, 0, 2)
+            *(np.tanh(speed / ramp) for ramp in RAMPS), speed, rate)], axis=2).transpose(1, 0, 2)
         scaled = columns / np.maximum(np.linalg.norm(columns, axis=1), LEAST_DIVISOR)[:, None]
         basis, values, right = np.linalg.svd(scaled, full_matrices=False)
         used = self.moves[:, None] & (values > COLLINEAR * values[:, :1])
