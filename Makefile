@@ -27,14 +27,17 @@ test: test-static
 	@$(MAKE) test-alone
 
 # Tests without ROS of at most half a second each; `make test` runs beside them those that any
-# change may break, `make soak` all others.
+# change may break or that alone reach many lines, `make soak` all others.
 test-fast: setup
 	$(ENV) pytest -n auto $(GROUPS) $(LIMIT) -m 'not ros and not slow and not soak'
 
-# Measure which are slow, on a machine that does nothing else: test/support/tiers.py
+# Measure which are slow, on a machine that does nothing else, and which of them reach lines that no
+# other reaches: test/support/tiers.py
 tiers: setup
 	$(ENV) ROBOT_DYNID_TIERS=all pytest -n auto $(GROUPS) -m 'not ros and not soak'
 	$(ENV) ROBOT_DYNID_TIERS=fast pytest -n auto $(GROUPS) -m 'not ros and not slow and not soak'
+	$(ENV) ROBOT_DYNID_TIERS=lines pytest -n auto $(GROUPS) -m 'not ros and not soak' \
+		--cov=robot_dynid --cov=robot_dynid_extras --cov-context=test --cov-report=
 
 test-static: setup
 	$(ENV) ruff check .

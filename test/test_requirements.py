@@ -22,7 +22,7 @@ OURS = {'robot_dynid', 'robot_dynid_extras', 'robot_dynid_evaluation', 'robot_dy
 #: distributions by the name of their module, where that is another
 MODULES = {'yaml': 'pyyaml', 'sklearn': 'scikit-learn', 'pinocchio': 'pin'}
 #: modules that come with another distribution, and with which
-BROUGHT = {'lz4': 'rosbags', 'packaging': 'pytest', 'setuptools': 'pip',
+BROUGHT = {'coverage': 'pytest-cov', 'lz4': 'rosbags', 'packaging': 'pytest', 'setuptools': 'pip',
            'tomli': 'pytest', 'wheel': 'pip', 'builtin_interfaces': 'rclpy'}
 #: what a feature, or a benchmark as its peer, asks for when it is used, never before
 ON_DEMAND = {'casadi', 'coal', 'cvxpy', 'cyipopt', 'distributed', 'figaroh', 'fsspec', 'idyntree',
@@ -30,7 +30,7 @@ ON_DEMAND = {'casadi', 'coal', 'cvxpy', 'cyipopt', 'distributed', 'figaroh', 'fs
              'xacro'}
 #: requirements that are run or read by others, not imported
 TOOLS = {'mypy': 'make test', 'ruff': 'make test', 'pytest-xdist': 'make test',
-         'pytest-rerunfailures': 'make test',
+         'pytest-rerunfailures': 'make test', 'pytest-cov': 'make tiers',
          'scipy-stubs': 'mypy', 'types-pyyaml': 'mypy', 'zstandard': 'mcap'}
 #: licences of what is installed: permissive, and such as bind changes to the library itself
 ALLOWED = re.compile(r'\b(BSD|MIT|Apache|ISC|PSF|Python Software|MPL|Lesser General Public|LGPL)\b'

@@ -12,7 +12,7 @@ import allowed_skips
 import pytest
 from allowed_skips import ALLOWED, allowed
 from hypothesis import settings
-from tiers import FAST, FEWEST, RULES, slow_tests
+from tiers import FAST, FEWEST, LONGEST, RULES, WORTH, Slow, slow_tests, worth_their_time
 
 pytest_plugins = ('pytester',)
 TESTS = Path(__file__).parent
@@ -145,10 +145,11 @@ def test_only_a_failure_on_a_busy_machine_is_run_again(
 
 def test_slow_tests_are_measured_and_exist() -> None:
     """A test that takes longer than its tier allows fails; `make tiers` measures them again."""
-    for name, seconds in slow_tests().items():
+    for name, slow in slow_tests().items():
         file, _, test = name.partition('::')
         function = test.partition('[')[0].rpartition('::')[2]
-        assert seconds >= FAST, name
+        assert slow.seconds >= FAST, name
+        assert not slow.lines or WORTH * slow.seconds <= slow.lines, name
         assert f'def {function}(' in (TESTS.parent / file).read_text('utf-8'), name
 
 
@@ -185,22 +186,38 @@ def test_a_test_beyond_its_tier_fails(
 
 
 @pytest.mark.always
-def test_the_quickest_test_of_a_file_runs_though_another_is_for_soak_by_hand(
+def test_slow_tests_run_that_are_worth_their_time_or_run_always(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv('PYTHONPATH', str(TESTS / 'support'))
+    monkeypatch.delenv('ROBOT_DYNID_TIERS', raising=False)
     pytester.makepyfile(test_file="""
         import pytest, tiers
-        tiers.slow_tests = lambda: {
-            'test_file.py::test_quick': 1.0, 'test_file.py::test_slow': 2.0}
+        tiers.slow_tests = lambda: {f'test_file.py::test_{name}': tiers.Slow(1.0, lines)
+                                    for name, lines in [('worth', 9), ('known', 0), ('told', 0)]}
+        def test_worth(): pass
+        def test_known(): pass
+        @pytest.mark.always
+        def test_told(): pass
+        def test_fast(): pass
         @pytest.mark.soak
-        def test_long(): pass
-        def test_quick(): pass
-        def test_slow(): pass""")
+        def test_long(): pass""")
     done = pytester.runpytest_subprocess('-v', '-m', 'not soak', '-p', 'no:cacheprovider', '-p',
                                          'tiers', '-o', 'markers=slow\nalways\nsoak')
-    done.assert_outcomes(passed=1, deselected=2)
-    done.stdout.fnmatch_lines('*::test_quick PASSED*')
+    done.assert_outcomes(passed=3, deselected=2)
+    for name in ('worth', 'told', 'fast'):
+        done.stdout.fnmatch_lines(f'*::test_{name} PASSED*')
+
+
+def test_tests_are_worth_the_lines_that_no_other_reaches() -> None:
+    reached = {'fast': set(range(10)), 'wide': set(range(110)), 'narrow': set(range(105, 112)),
+               'part': set(range(50)), 'costly': set(range(200, 202))}
+    slow = {'wide': Slow(2.0, 1), 'narrow': Slow(0.5), 'part': Slow(1.0), 'costly': Slow(LONGEST)}
+    found = worth_their_time(reached, slow)
+    # 50 lines of 'wide' per second before 40 of 'part', whose lines are then known
+    assert {name: test.lines for name, test in found.items()} == {
+        'wide': 100, 'narrow': 2, 'part': 0, 'costly': 0}
+    assert found['wide'].seconds == 2.0
 
 
 def test_a_file_runs_in_one_worker(pytester: pytest.Pytester) -> None:
