@@ -18,11 +18,11 @@ setup:
 demo: setup
 	$(ENV) robot-dynid demo
 
-# The tests with ROS mostly wait for robots: those without run beside them, on the processor time
-# that is left, and are shown after them.
-test: test-static
+# The tests with ROS mostly wait for robots: checks of types and tests without ROS run beside them, on
+# the processor time that is left, and are shown after them.
+test: setup
 	@mkdir -p out
-	@env --default-signal=INT,QUIT chrt --idle 0 $(MAKE) test-core > out/test-core.log 2>&1 & core=$$!; \
+	@env --default-signal=INT,QUIT chrt --idle 0 $(MAKE) test-static test-core > out/test-core.log 2>&1 & core=$$!; \
 	$(MAKE) test-ros; ros=$$?; wait $$core; core=$$?; cat out/test-core.log; test $$ros$$core = 00
 	@$(MAKE) test-alone
 
