@@ -181,7 +181,8 @@ def test_the_command_prints_and_exits_by_what_is_wrong(
     worst = [one for one in found['diagnoses'] if one['level'] == 'error']
     assert [one['name'] for one in worst] == ['ros'] and set(worst[0]) == {
         'name', 'level', 'where', 'what', 'remedy', 'values'}
-    assert main(['doctor', '--seconds', '0']) == 2
+    for seconds, code in (('0.4', 2), ('0.5', 0), ('600', 0), ('601', 2)):
+        assert main(['doctor', '--seconds', seconds]) == code
 
 
 def test_the_command_watches_what_it_is_told_to(monkeypatch: pytest.MonkeyPatch) -> None:

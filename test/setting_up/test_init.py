@@ -8,6 +8,7 @@ import json
 import re
 import shutil
 import sys
+from contextlib import redirect_stderr
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,13 +17,17 @@ import numpy as np
 import pytest
 from recordings import recording
 
+from robot_dynid.cli.doctor import _answer, show_diagnoses, show_init
 from robot_dynid.cli.main import main
+from robot_dynid.cli.terminal import Terminal
 from robot_dynid.dynamics.rigid_body import gravity_effort
 from robot_dynid.errors import RobotError, UsageError
 from robot_dynid.identification.recipe import read_recipe
 from robot_dynid.io.csv import write_csv
 from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.setting_up import live
 from robot_dynid.setting_up.description import (
+    Question,
     completed,
     gravity,
     questions,
@@ -30,6 +35,7 @@ from robot_dynid.setting_up.description import (
     recipe_yaml,
     robot_yaml,
 )
+from robot_dynid.setting_up.diagnosis import ERROR, OK, Diagnosis
 from robot_dynid.setting_up.drivers import OTHER
 from robot_dynid.simulation.arm import Arm, measured, record
 from robot_dynid.simulation.truth import load_truth
@@ -248,6 +254,87 @@ def test_a_terminal_is_asked(
     monkeypatch.setattr(sys, 'stdin', terminal)
     urdf = root / 'robot_dynid' / 'urdf' / 'ur10e.urdf'
     assert main(['init', str(urdf)]) == 2, 'input ended'
+
+
+def asked(text: str, **given: Any) -> tuple[Any, str]:
+    """Return the answer that is taken from a terminal, and what the terminal was told."""
+    question = Question('effort_kind', 'Which effort?', why='units differ', **given)
+    with pytest.MonkeyPatch.context() as patch, redirect_stderr(io.StringIO()) as told:
+        patch.setattr(sys, 'stdin', io.StringIO(text))
+        answer = _answer(question, Terminal())
+    return answer, told.getvalue()
+
+
+def test_a_question_is_asked_until_it_is_answered() -> None:
+    """Enter takes what is suggested; text that is no YAML and what is no choice is asked again."""
+    choices, key = ('torque', 'current'), 'effort_kind: \n'
+    answer, told = asked('\n[\nlots\ncurrent\n', choices=choices)
+    assert answer == 'current'
+    head, *tries = told.split(key)
+    assert head == '\nWhich effort?\n  (units differ)\n  one of: torque, current\n'
+    assert [tries[0], *tries[2:]] == [
+        'this must be answered\n', 'lots: choose one of torque, current\n', '']
+    assert tries[1].startswith('effort_kind') and 'YAML' in tries[1]
+    assert asked('\n', choices=choices, suggestion='torque') == ('torque', (
+        '\nWhich effort?\n  (units differ)\n  one of: torque, current\n'
+        'effort_kind [torque]: \n'))
+    assert asked('5\n', suggestion=3) == (
+        5, '\nWhich effort?\n  (units differ)\neffort_kind [3]: \n'), 'any, where none is listed'
+    with pytest.raises(UsageError, match='input ended before all questions were answered'):
+        asked('')
+
+
+def test_a_list_of_questions_states_choices_suggestions_and_what_must_be_answered(
+    capsys: pytest.CaptureFixture[str]
+) -> None:
+    show_init({'questions': [one.plain() for one in (
+        Question('rate', 'Which rate?', why='it is needed', required=True),
+        Question('driver', 'Which driver.', ('ours', 'other'), 'ours', 'they differ', True),
+        Question('sensor', 'Where?', ('link', 'motor'), None, 'both exist'))]},
+        Terminal())
+    assert capsys.readouterr().out == (
+        '# Which rate.\n#   it is needed\nrate:     # MUST be answered\n'
+        '# Which driver. One of: ours, other.\n#   they differ\n'
+        'driver: ours    # MUST be answered\n'
+        '# Where. One of: link, motor.\n#   both exist\nsensor: \n')
+
+
+@pytest.mark.parametrize('verbose', [False, True])
+def test_diagnoses_are_shown_with_what_to_do(
+    verbose: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What is in order is counted, unless verbose or there is something to do about it."""
+    show_diagnoses([Diagnosis(*words).plain() for words in (
+        ('ros', OK, 'rclpy', 'found'), ('disk', OK, 'recordings', 'small', 'buy one'),
+        ('dds', ERROR, 'eth0', 'no multicast', 'turn it on'), ('numpy', OK, 'lib', '2.4'))],
+        Terminal(verbose=verbose))
+    passed = ['ok       ros (rclpy): found', 'ok       numpy (lib): 2.4']
+    told = ['ok       disk (recordings): small', '         -> buy one',
+            'error    dds (eth0): no multicast', '         -> turn it on']
+    assert capsys.readouterr().out.splitlines() == (
+        [passed[0], *told, passed[1]] if verbose else [*told, '2 checks passed: --verbose'])
+
+
+@pytest.mark.parametrize(('kind', 'data', 'found', 'taken'), [
+    ('current', ['run.csv'], True, True), ('current', ['run.csv'], False, False),
+    ('current', [], True, False), ('torque', ['run.csv'], True, False)])
+def test_unknown_gains_are_those_that_the_recordings_show(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, data: list[str],
+    found: bool, taken: bool
+) -> None:
+    """How they are found: test_a_first_recording_says_what_to_change and test_live.py."""
+    urdf = root / 'robot_dynid' / 'urdf' / 'ur10e.urdf'
+    gains = {joint: 9.0 + k for k, joint in enumerate(load_robot('ur10e').joints)}
+    monkeypatch.setattr(live, 'gains_of_size', lambda robot, paths: gains if found else None)
+    monkeypatch.setattr(live, 'recording_diagnoses', lambda robot, paths: [])
+    terminal = io.StringIO()  # which is not asked for what the file answers
+    terminal.isatty = lambda: True  # type: ignore[method-assign]
+    monkeypatch.setattr(sys, 'stdin', terminal)
+    words = [word for path in data for word in ('--data', path)]
+    assert start(tmp_path, urdf, {**TORQUE, 'effort_kind': kind}, *words) == 0
+    known = load_robot(tmp_path / 'arm.yaml').torque_factors
+    np.testing.assert_array_equal(known, list(gains.values()) if taken else np.ones(6))
+    assert ('UNKNOWN' in (tmp_path / 'arm.yaml').read_text()) == (kind == 'current' and not taken)
 
 
 def test_files_of_others_are_not_replaced(root: Path, tmp_path: Path) -> None:
