@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,11 +15,14 @@ from payload_recordings import motion, pair, random_payload, recording, torque_r
 from tolerances import PAYLOAD_MASS
 
 from robot_dynid.cli.main import main
+from robot_dynid.cli.payload import show
+from robot_dynid.cli.terminal import Terminal
+from robot_dynid.document import DASH
 from robot_dynid.errors import DataError, ModelError, UsageError
 from robot_dynid.identification.payload import identify_payload
 from robot_dynid.io.csv import write_csv
 from robot_dynid.robot.robot_file import load_robot
-from robot_dynid.types import take
+from robot_dynid.types import WRENCH_COMPONENTS, take
 
 MASS = 2.805
 RNG = np.random.default_rng(5)
@@ -69,6 +75,12 @@ def test_command_line(tmp_path, capsys):
     low, high = found['interval']['mass']
     assert low < MASS < high and found['status'] == 'ok' and found['frame'] == 'wrist_3_link'
     assert found['mass_std'] > 0.0 and np.shape(found['inertia']) == (3, 3)
+    bounds = np.array([found['interval']['mass'], *found['interval']['centre_of_mass']])
+    assert np.all(bounds[:, 0] < bounds[:, 1])
+    np.testing.assert_allclose(bounds.mean(axis=1), [found['mass'], *found['centre_of_mass']])
+    assert found['drive_gains_std'] == [0.02] * 6  # assumed: docs/payload.md
+    assert not found['drive_gains_std_stated']
+    assert [pair['loaded'] for pair in found['pairs']] == [str(paths[0])]
     assert found['set_payload']['mass'] == found['mass'] == found['set_load']['mass']
     assert main(words) == 0
     centre, _, _ = ' '.join(capsys.readouterr().out.split()).partition('inertia about it')
@@ -118,3 +130,63 @@ def test_the_job_of_the_action(tmp_path):
     missing = job.run(job.Job(arm.robot, ('nowhere.csv',), payload=True),
                       lambda stage, fraction: None)
     assert missing.code is job.Code.NO_DATA
+
+
+def shown(result: dict[str, Any], verbose: bool = False) -> list[str]:
+    """Return the words of a line each that `payload` prints."""
+    given = {'status': 'ok', 'advice': 'well determined', 'frame': 'tool', 'findings': {},
+             'warnings': [], **result}
+    with redirect_stdout(io.StringIO()) as out, redirect_stderr(out):
+        show(given, Terminal(verbose=verbose))
+    return [' '.join(line.split()) for line in out.getvalue().splitlines()]
+
+
+@pytest.mark.parametrize(('gains', 'stated', 'note'), [
+    ((0.0, 0.0), True, 'taken as exact; state drive_gains_std in the robot YAML if they are not'),
+    ((0.1, 0.1), True, 'uncertain by 10.0 % (stated): 0.03 kg of the deviation of the mass, '
+                       '0.04 kg'),
+    ((0.2, 0.1), False, 'uncertain by 10.0 to 20.0 % (assumed; state drive_gains_std in the robot '
+                        'YAML): 0.03 kg of the deviation of the mass, 0.04 kg')])
+def test_a_payload_is_shown_with_its_intervals(
+    gains: tuple[float, float], stated: bool, note: str
+) -> None:
+    """Halves of intervals of 95 % for mass and centre, deviations for moments, in their units."""
+    moments = np.array([[0.11, 0.12, 0.13], [0.12, 0.22, 0.23], [0.13, 0.23, 0.33]])
+    result = {
+        'mass': 2.0, 'mass_std': 0.04, 'mass_std_gains': 0.03, 'centre_of_mass': [0.1, -0.2, 0.3],
+        'inertia': moments, 'inertia_std': moments / 100.0, 'drive_gains_std': np.array(gains),
+        'drive_gains_std_stated': stated, 'not_excited': ['ixx', 'izz'], 'directions': ['a + b'],
+        'interval': {'mass': [1.9, 2.1],
+                     'centre_of_mass': [(0.09, 0.11), (-0.22, -0.18), (0.0, 0.6)]},
+        'pairs': [{'loaded': 'with.csv', 'unloaded': 'without.csv', 'lag': -0.0125},
+                  {'loaded': 'rest.csv', 'unloaded': '', 'lag': 0.0}],
+        'findings': {'run.csv': ['two samples dropped']}, 'warnings': ['gravity is stated']}
+    lines = [
+        'mass 2 kg on tool, 95 % from 1.9 to 2.1 kg',
+        'centre of mass x 0.1 ± 0.01, y -0.2 ± 0.02, z 0.3 ± 0.3 m (95 %)',
+        'inertia about it xx 0.11 ± 0.0011, xy 0.12 ± 0.0012, xz 0.13 ± 0.0013, yy 0.22 ± 0.0022, '
+        'yz 0.23 ± 0.0023, zz 0.33 ± 0.0033 kg m² (± std)',
+        'status ok: well determined', f'drive gains {note}',
+        '! not excited by the motion: ixx and izz', '! a + b: not determined']
+    last = ['! run.csv: two samples dropped', '! gravity is stated']
+    assert shown(result) == [*lines, *last]
+    assert shown(result, verbose=True) == [
+        *lines, 'with.csv less without.csv clocks 12.50 ms apart', *last]
+    wrench = {name: {'value': k + 0.5, 'half_width': 0.25}
+              for k, name in enumerate(WRENCH_COMPONENTS)}
+    sensor = {**result, 'bias': wrench, 'reports': 'wrench on the tool', 'mounting': {
+        'rpy': np.radians([10.0, -20.0, 90.0]), 'half_width': np.radians([0.5, 1.0, 2.0])}}
+    assert shown(sensor)[4:6] == [
+        'bias fx 0.5 ± 0.25, fy 1.5 ± 0.25, fz 2.5 ± 0.25 N, tx 3.5 ± 0.25, ty 4.5 ± 0.25, '
+        'tz 5.5 ± 0.25 N m (95 %)',
+        'mounting rpy 10.00, -20.00, 90.00° ± 0.50, 1.00, 2.00° (95 %); reports the wrench on '
+        'the tool']
+
+
+def test_gains_are_shown_with_their_intervals() -> None:
+    result = {'known_mass': 4.5, 'gains': {
+        'joint_1': {'value': 10.0, 'relative_std': 0.02, 'interval': [9.6, 10.4], 'stated': 11.0},
+        'joint_2': {'value': 8.0, 'relative_std': 0.5, 'interval': [4.0, 12.0], 'stated': None}}}
+    assert shown(result) == [
+        'drive gains from 4.5 kg on tool', 'joint gain 95 % from to std % stated',
+        'joint_1 10 9.6 10.4 2.0 11', f'joint_2 8 4 12 50.0 {DASH}', 'status ok: well determined']
