@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from motions import lively, noisy, torque_model, truth_of, with_effort
 from random_robots import random_urdf
 from scipy.signal import lfilter
+from scipy.stats import t as student
 from tolerances import COST_GRADIENT, COST_GRADIENT_STEP, SHOT
 
-from robot_dynid.dynamics.rigid_body import inverse_dynamics
+from robot_dynid.dynamics.rigid_body import gravity_effort, inverse_dynamics
 from robot_dynid.errors import DataError, UsageError
 from robot_dynid.estimation import ESTIMATORS, estimator_from
 from robot_dynid.estimation.experiment import Experiment, TorqueModel
@@ -20,6 +22,7 @@ from robot_dynid.identified.structure import Structure
 from robot_dynid.robot.inertia import pseudo_inertia
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.robot.urdf import robot_from_urdf
+from robot_dynid_extras.trajectory import trajectory_fit
 from robot_dynid_extras.trajectory.arm import ArmModel
 from robot_dynid_extras.trajectory.intervals import intervals_of
 from robot_dynid_extras.trajectory.multiple_shooting import EquationError, MultipleShooting
@@ -30,7 +33,9 @@ from robot_dynid_extras.trajectory.trajectory_fit import (
     Comparison,
     Definite,
     TrajectoryDetails,
+    interval_rollouts,
     level_of,
+    rollout_errors,
 )
 
 TRAJECTORY = ESTIMATORS['trajectory']
@@ -167,6 +172,73 @@ def test_a_fit_has_to_be_surely_better(gains: tuple[float, ...], better: bool) -
     fit[0][1, 2] = np.nan  # a rollout that stops
     assert not Comparison.of(start, fit).better
     assert np.isinf(Comparison.of(start[:1], fit[:1]).margin)
+    start[0][1, 0] = np.nan  # and so it does from the start: that pair is left out
+    both = Comparison.of(start, fit)
+    assert both.better == better and both.gain == pytest.approx(np.mean(gains))
+
+
+def test_rollouts_are_compared_by_means_of_stretches() -> None:
+    """Ratios of 4 and of 1 of mean squares; overall errors are roots of the means of both."""
+    start = [np.full((3, 2), 4.0), np.full((1, 2), 16.0)]
+    fit = [np.array([[0.5, 0.5], [1.0, 1.0], [1.5, 1.5]]), np.full((1, 2), 16.0)]
+    found = Comparison.of(start, fit)
+    np.testing.assert_allclose(found.start, np.sqrt([10.0, 10.0]))
+    np.testing.assert_allclose(found.fit, np.sqrt([8.5, 8.5]))
+    assert found.gain == pytest.approx(0.5 * np.log(2.0))
+    # half of log 4 and nothing: a deviation of log 2 / sqrt 2, over the root of 2 stretches
+    assert found.margin == pytest.approx(student.ppf(LEVEL, 1) * 0.5 * np.log(2.0))
+    one = Comparison.of(start[:1], fit[:1])
+    assert one.gain == 0.0 and np.isnan([*one.start, *one.fit]).all() and len(one.fit) == 2
+
+
+def test_rollouts_of_a_robot_at_rest_stay_where_they_began() -> None:
+    """Their errors are mean squares of how far the others are off; the effort holds the arm."""
+    model = of_robot('planar_3r')
+    mechanism = ArmModel(model).with_values(truth_of(model)).mechanism
+    rest = np.array([[0.3, -0.2, 0.5], [1.0, 0.4, -0.7]])
+    states = np.repeat(np.hstack([rest, np.zeros((2, 3))])[:, None], 5, axis=1)
+    off = np.arange(1.0, 5.0)[:, None] * [0.01, 0.02, -0.03, 0.1, 0.0, -0.2]
+    states[:, 1:] += off
+    offsets = [truth_of(model)[model.reduction.names.index(f'f0{k}')] for k in (1, 2, 3)]
+    holding = gravity_effort(model.robot, rest, mechanism.links) + offsets
+    errors = rollout_errors(mechanism, states, np.repeat(holding[:, None], 4, axis=1), 0.01)
+    np.testing.assert_allclose(errors, [np.mean(off**2, axis=0)] * 2, rtol=1e-9, atol=1e-15)
+
+
+def test_the_effort_of_a_step_is_that_of_its_middle(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of any cubic exactly."""
+    times = np.arange(-1.0, 5.0)
+    cubic = np.polynomial.Polynomial([2.0, -1.0, 0.5, 0.25])
+    held: list[np.ndarray] = []
+    monkeypatch.setattr(trajectory_fit, 'rollout_errors',
+                        lambda mechanism, states, effort, step: held.append(effort))
+    interval_rollouts(SimpleNamespace(effort=cubic(times)[None, :, None], states=None, step=0.1),
+                      None)
+    np.testing.assert_allclose(held[0][0, :, 0], cubic([0.5, 1.5, 2.5]))
+
+
+@pytest.mark.parametrize(('gain', 'free', 'kept', 'words'), [
+    (np.log(2.0), True, True, '50 % lower than with the start: kept'),
+    (-np.log(1.25), False, False, '25 % higher than with the start: not sure, the parameters of '
+                                  'the start are kept'),
+    (0.0, True, False, '0 % lower than with the start: not sure, the parameters of the start are '
+                       'kept')])
+def test_a_trajectory_fit_tells_how_rollouts_compare(
+    gain: float, free: bool, kept: bool, words: str
+) -> None:
+    found = TrajectoryDetails('wls', 12, 0.25, 3.0, 4, free, 0.1, np.arange(1.0, 5.0) / 1e3,
+                              np.arange(5.0, 9.0) / 1e3, gain, 0.1, kept)
+    states = 'free' if free else 'as measured'
+    assert found.sentence(()) == (
+        f'12 intervals of 0.25 s, initial states {states}, 4 rounds from wls, equation error '
+        f'weighted by 0.1; errors of rollouts on stretches left out are {words}')
+    (table,) = found.tables(('a', 'b'))
+    # position of the start and of the fit, then velocity, in thousandths
+    assert [row.cells for row in table.rows] == [
+        ('a', '1', '5', '3', '7'), ('b', '2', '6', '4', '8')]
+    assert TrajectoryDetails('wls').tables(('a',)) == ()
+    assert TrajectoryDetails('wls').sentence(()) == (
+        'no stretch of the recordings could be simulated: the start is kept')
 
 
 def test_the_trajectory_fit_keeps_feasible_parameters_feasible() -> None:
