@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from recordings import recording
 
-from robot_dynid.cli.doctor import _answer, show_diagnoses, show_init
+from robot_dynid.cli.doctor import ask, show_diagnoses, show_init
 from robot_dynid.cli.main import main
 from robot_dynid.cli.terminal import Terminal
 from robot_dynid.dynamics.rigid_body import gravity_effort
@@ -261,7 +261,7 @@ def asked(text: str, **given: Any) -> tuple[Any, str]:
     question = Question('effort_kind', 'Which effort?', why='units differ', **given)
     with pytest.MonkeyPatch.context() as patch, redirect_stderr(io.StringIO()) as told:
         patch.setattr(sys, 'stdin', io.StringIO(text))
-        answer = _answer(question, Terminal())
+        answer = ask(question, Terminal())
     return answer, told.getvalue()
 
 

@@ -155,11 +155,14 @@ def _asked(arm: Arm, terminal: Terminal) -> dict[str, Any]:
         waiting = [one for one in questions(arm, answers) if one.key not in answers]
         if not waiting:
             return completed(arm, answers)
-        answers[waiting[0].key] = _answer(waiting[0], terminal)
+        answers[waiting[0].key] = ask(waiting[0], terminal)
 
 
-def _answer(question: Question, terminal: Terminal) -> Any:
-    """Return the answer to one question; asks again where it is none."""
+def ask(question: Question, terminal: Terminal) -> Any:
+    """Return the answer to one question; asks again where it is none.
+
+    Raises UsageError where the input ends before.
+    """
     from robot_dynid.yaml_text import load_yaml
 
     terminal.note(f'\n{question.text}', None)
