@@ -12,9 +12,10 @@ from __future__ import annotations
 import os
 from collections import Counter, defaultdict
 from collections.abc import Generator, Mapping
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -51,7 +52,8 @@ fixtures: dict[tuple[str, str], float] = defaultdict(float)
 asked: list[float] = []
 
 
-class Slow(NamedTuple):
+@dataclass(frozen=True)
+class Slow:
     """A test of FAST and more.
 
     seconds: its processor time [s]
@@ -84,14 +86,14 @@ def worth_their_time(
     """
     rest = {name: lines for name, lines in reached.items() if name in tests}
     known = set[Any]().union(*(lines for name, lines in reached.items() if name not in rest))
-    chosen = {name: test._replace(lines=0) for name, test in tests.items()}
+    chosen = {name: replace(test, lines=0) for name, test in tests.items()}
     while rest:
         best = max(rest, key=lambda name: len(rest[name] - known) / tests[name].seconds)
         more = rest.pop(best) - known
         if len(more) < WORTH * tests[best].seconds:
             break
         known |= more
-        chosen[best] = tests[best]._replace(lines=len(more))
+        chosen[best] = replace(tests[best], lines=len(more))
     return chosen
 
 
@@ -201,7 +203,7 @@ class Lines:
             for line, contexts in measured.get_data().contexts_by_lineno(file).items():
                 for context in contexts:
                     reached[context.rpartition('|')[0]].add((file, line))
-        slow = {name: test._replace(lines=0) for name, test in slow_tests().items()}
+        slow = {name: replace(test, lines=0) for name, test in slow_tests().items()}
         write_slow_tests(slow | worth_their_time(reached, {
             name: test for name, test in slow.items()
             if test.seconds <= LONGEST and name not in self.always}))
