@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+import closed_form_gear
 import numpy as np
 import pytest
 from elastic_arms import NOISE, D, K, elastic_arm, recordings
@@ -14,15 +15,23 @@ from tolerances import ATTENUATION, ENCODER_OFFSET
 
 from robot_dynid import IdentifiedModel, identify
 from robot_dynid.cli.main import main
+from robot_dynid.effects import GearEffects, Springs
 from robot_dynid.errors import DataError, UsageError
 from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.estimation.uncertainty.held_out import held_out
-from robot_dynid.identification.gears import gear_warnings
+from robot_dynid.identification.gears import (
+    gear_table,
+    gear_warnings,
+    other_wave,
+    ratio_warnings,
+)
 from robot_dynid.identification.identify import IdentificationResult
 from robot_dynid.identification.recipe import Recipe
+from robot_dynid.identified.record import GearRecord
 from robot_dynid.io.csv import write_csv
 from robot_dynid.robot.model import RobotModel
-from robot_dynid.signals.encoders import noise, resolution
+from robot_dynid.signals.encoders import encoders_of, noise, resolution
+from robot_dynid.signals.prepare import repair
 from robot_dynid.simulation.arm import measured
 from robot_dynid.simulation.truth import Noise
 from robot_dynid.types import RawLog
@@ -210,3 +219,82 @@ def test_command_and_report_show_gears_and_the_rigid_fit(tmp_path: Path, capsys)
     assert main([*command, '--verbose']) == 0
     told = capsys.readouterr().out
     assert 'Rigid compared with elastic' in told and 'Gears and encoders' in told
+
+
+def test_the_table_of_gears_is_that_of_the_closed_form() -> None:
+    """A motor encoder on the motor side, 0.3 rad off; values known to a hundredth."""
+    robot, ideal = closed_form_gear.arm(), closed_form_gear.recording()
+    assert ideal.motor_position is not None and ideal.motor_velocity is not None
+    log = replace(ideal, motor_position=40.0 * (ideal.motor_position + 0.3),
+                  motor_velocity=40.0 * ideal.motor_velocity)
+    effects = GearEffects(closed_form_gear.ERROR, (6e-5, 2e-4), states='dahl')
+    model = closed_form_gear.model_of(robot, (effects,), K2=5e3, D2=10.0, s2=-0.5, Ia2=0.3,
+                                      Ks2=0.3, Kc2=-0.4, ha2=0.1, hb2=0.3)
+    (gear,) = gear_table(model, log, repair(robot, log))
+    assert gear.kinematic_error == pytest.approx(1e-4)
+    # sine and cosine, each known to a hundredth of itself
+    assert gear.kinematic_error_std == pytest.approx(1e-2 * np.hypot(0.09, 0.16) / 0.5 / 5e3)
+    assert (gear.hysteresis, gear.hysteresis_std) == pytest.approx((0.4, np.hypot(1e-3, 3e-3)))
+    offset = encoders_of(robot, log)[1].offset
+    assert offset == pytest.approx(0.3, abs=1e-3)  # a load on average, which s takes back
+    assert (gear.offset, gear.offset_std) == pytest.approx((offset + 1e-4, 1e-6))
+    bent = (ideal.motor_position - ideal.position)[25:-25, 1] + 0.3 - offset - 1e-4
+    assert gear.deflection_rms == pytest.approx(np.sqrt(np.mean(bent**2)), rel=5e-3)
+    assert gear.deflection_peak == pytest.approx(np.abs(bent).max(), rel=2e-2)
+    (plain,) = gear_table(closed_form_gear.model_of(robot, K2=5e3), log, repair(robot, log))
+    assert (plain.kinematic_error, plain.kinematic_error_std) == (0.0, 0.0)
+
+
+GEAR = GearRecord('joint_2', 5e3, 1.0, 0.0, 0.0, 3e-4, 1e-3, 1e-4, 2e-4, 4e-5, 0.02, 10.0, 0.1,
+                  0.3, 0.01)
+
+
+@pytest.mark.parametrize(('changes', 'texts'), [
+    ({'attenuation': 0.01}, ()),
+    ({}, ('deflects by 0.3 mrad (RMS), 1.5 times the steps of its encoders, 0.2 mrad: too',
+          'underestimates by about 2 %; load the joint more, or use finer encoders')),
+    ({'resolution_link': 3e-4}, ('1 times the steps of its encoders, 0.3 mrad',)),
+    ({'resolution_link': 0.0, 'resolution_motor': 0.0},
+     ('7.5 times the noise of its encoders, 0.04 mrad', 'or average a periodic motion')),
+    ({'attenuation': 0.5}, ('underestimates by about 5e+01 %',)),
+    ({'attenuation': 0.51}, ('its stiffness, which is undetermined;',)),
+])
+def test_a_deflection_in_the_noise_is_told_by_what_hides_it(changes, texts) -> None:
+    warnings = gear_warnings([replace(GEAR, **changes)])
+    assert len(warnings) == bool(texts)
+    assert all(text in warnings[0] for text in texts)
+
+
+@pytest.mark.parametrize(('apart', 'order'), [(-1.05, 80.0), (-0.95, None), (0.95, None)])
+def test_a_wave_of_a_gear_is_found_unless_it_is_the_expected_one(
+    apart: float, order: float | None
+) -> None:
+    """Orders differ by a wave over the travel of 1.15 rad; this motor is read on its own side."""
+    robot, log = closed_form_gear.arm(), closed_form_gear.recording()
+    (gear,) = Springs(robot).gears
+    assert log.motor_position is not None
+    expected = 80.0 + apart * 2.0 * np.pi / np.ptp(log.motor_position[:, 1])
+    turns = replace(log, motor_position=40.0 * log.motor_position)
+    assert other_wave(robot, turns, gear, expected) == order
+
+
+def test_no_wave_is_found_without_one_or_without_a_usable_encoder() -> None:
+    robot, log = closed_form_gear.arm(), closed_form_gear.recording()
+    (gear,) = Springs(robot).gears
+    assert log.motor_position is not None
+    smooth = replace(log, motor_position=log.position + 1e-3 * np.cos(log.position))
+    for without in (smooth, replace(log, motor_position=-log.motor_position)):
+        assert other_wave(robot, without, gear, 320.0) is None
+
+
+def test_a_gear_with_the_waves_of_another_ratio_is_told() -> None:
+    robot, log = closed_form_gear.arm(60.0), closed_form_gear.recording(loop=0.0)
+    recordings = [repair(robot, log)]
+    (warning,) = ratio_warnings(closed_form_gear.model_of(robot), log, recordings)
+    assert warning.startswith('joint_2: its gear shows no kinematic error with gear_ratios 60, '
+                              'but one of 80 waves per turn of the joint')
+    assert 'a ratio of about 40 has: correct gear_ratios' in warning
+    effects = (GearEffects(closed_form_gear.ERROR),)
+    assert ratio_warnings(closed_form_gear.model_of(robot, effects), log, recordings) == []
+    unknown = replace(robot, drive=replace(robot.drive, gear_ratios=None))
+    assert ratio_warnings(closed_form_gear.model_of(unknown), log, recordings) == []

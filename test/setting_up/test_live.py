@@ -4,18 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import closed_form_gear
 import numpy as np
 import pytest
 from live_systems import Spoil, arrays, system
 
 from robot_dynid.dynamics import rigid_body
 from robot_dynid.errors import DataError
+from robot_dynid.io.csv import write_csv
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.setting_up.diagnosis import ERROR, OK, WARN, Diagnosis, verdict
-from robot_dynid.setting_up.live import Live, Stream, live_diagnoses, renaming
+from robot_dynid.setting_up.live import (
+    Live,
+    Stream,
+    encoder_diagnoses,
+    gains_of_size,
+    live_diagnoses,
+    recording_diagnoses,
+    renaming,
+)
+from robot_dynid.types import RawLog, take
 
 UR = load_robot('ur10e')
 TORQUE = replace(UR, drive=replace(UR.drive, kind='torque', gains=None, gear_ratios=None))
@@ -254,3 +266,69 @@ def test_the_verdict_counts_and_names_the_worst() -> None:
             Diagnosis('c', ERROR, 'x', 'bad')]
     assert verdict(some[:1]) == '1 checks, all ok'
     assert verdict(some) == '3 checks: 1 error, 1 warning; first: c: bad'
+
+
+def test_a_recording_that_cannot_be_read_is_told_with_a_remedy(tmp_path: Path) -> None:
+    header = 'time,position.joint_1,position.joint_2'
+    (empty, silent) = (tmp_path / name for name in ('empty.csv', 'silent.csv'))
+    empty.write_text(f'{header}\n')
+    silent.write_text(f'{header}\n0.0,1.0,2.0\n0.1,1.0,2.0\n')
+    told = list(recording_diagnoses(load_robot('elastic_2r'), [str(empty), str(silent)]))
+    assert [(one.name, one.level, one.where, one.what, one.remedy) for one in told] == [
+        ('recording', ERROR, str(empty), 'has no rows of numbers below its header',
+         'correct the recording, or use another one'),
+        ('recording', ERROR, str(silent), 'holds no effort',
+         'record JointState.effort, or name a topic that carries it')]
+
+
+def geared(*elastic: int, change: Callable[[RawLog], RawLog] = lambda log: log
+           ) -> list[tuple[Any, str, str]]:
+    """Return level, place and text of what is told of the encoders of an arm with a soft gear.
+
+    Its first motor does not turn with its joint. Joints with these numbers are called elastic.
+    """
+    robot, log = closed_form_gear.arm(), closed_form_gear.recording()
+    assert log.motor_position is not None
+    log = replace(log, motor_position=log.motor_position[:, [1, 1]])
+    robot = replace(robot, drive=replace(robot.drive, elastic=elastic))
+    return [(one.level, one.where, f'{one.what}; {one.remedy}')
+            for one in encoder_diagnoses(robot, change(log))]
+
+
+def test_encoders_of_elastic_joints_are_told_by_whether_they_fit() -> None:
+    ((level, where, text),) = geared(1)
+    assert (level, where) == (OK, 'gear')
+    assert text == ('those of joint_2 follow their joints in size and sign; motor states on the '
+                    'joint side do not show whether gear_ratios are right; ')
+    ((level, _, text),) = geared(1, change=lambda log: replace(
+        log, motor_position=log.motor_position * 40.0))
+    assert level is OK and 'in size and sign; joint_2: ' in text and 'joint side' not in text
+    refused, other = geared(0)
+    assert refused[:2] == (ERROR, 'gear of joint_1') and 'from elastic_joints' in refused[2]
+    assert other == (WARN, 'gear', 'joint_2 has motor positions, too; name them in elastic_joints '
+                     'if their gears deflect')
+    assert [one[:2] for one in geared(0, 1)] == [(ERROR, 'gear of joint_1')]
+    assert geared() == [other]
+
+
+def test_missing_motor_positions_are_told_of_an_elastic_joint_only() -> None:
+    ((level, where, text),) = geared(1, change=lambda log: replace(log, motor_position=None))
+    assert (level, where) == (ERROR, 'gear') and text.startswith('no motor positions of joint_2;')
+    assert geared(change=lambda log: replace(log, motor_position=None)) == []
+
+
+def test_drive_gains_give_currents_the_size_of_the_torque_of_the_links(tmp_path: Path) -> None:
+    """Two recordings by the true gains, one by 10 times those, one too short, one not readable."""
+    ones = replace(UR, drive=replace(UR.drive, gains=np.ones(UR.n), gear_ratios=None))
+    gains, data = np.array([8.0, 9.0, 12.0, 11.0, 14.0, 10.0]), arrays(UR, True)
+    currents = data['effort'] * UR.torque_factors / gains
+    log = RawLog('log', UR.joints, data['stamp'], data['position'], data['velocity'], currents)
+    paths = [tmp_path / f'{name}.csv' for name in ('first', 'second', 'far', 'short', 'missing')]
+    for path, one in zip(paths, (log, log, replace(log, effort=0.1 * currents), replace(
+            take(log, slice(0, 300)), effort=100.0 * currents[:300])), strict=False):
+        write_csv(path, one)
+    found = gains_of_size(ones, [str(path) for path in paths])
+    assert found is not None and list(found) == list(UR.joints)
+    # the links do not show that of the last joint, which gets the median of fifteen others
+    assert list(found.values()) == pytest.approx([*gains[:5], 12.0], rel=0.02)
+    assert gains_of_size(ones, [str(path) for path in paths[3:]]) is None

@@ -264,8 +264,8 @@ def _gate(robot: RobotModel, live: Live) -> tuple[list[Diagnosis], bool | None]:
 
 def _unusable(error: DataError, source: str, where: str) -> Diagnosis:
     what, _, remedy = str(error).removeprefix(f'{source}: ').partition('; ')
-    return Diagnosis('recording', ERROR, where, what, remedy or 'name the joints of the recording '
-                     'as those of the URDF')
+    return Diagnosis('recording', ERROR, where, what, remedy or 'correct the recording, or use '
+                     'another one')
 
 
 def gate_findings(robot: RobotModel, log: RawLog) -> tuple[Finding, ...]:
