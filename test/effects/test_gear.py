@@ -3,17 +3,23 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 
+from robot_dynid.document import Section
 from robot_dynid.effects.deflection import (
     LOAD_FEATURES,
     RESIDUALS,
+    Deflection,
     GearModel,
     drop_gears,
     residual_from_plain,
 )
 from robot_dynid.errors import DataError
+from robot_dynid.identified.record import DeflectionRecord, FitRecord, JointDeflection
 from robot_dynid.types import FloatArray
 
 #: stiffness, damping, two of the ripple, load
@@ -68,3 +74,28 @@ def test_a_gear_that_does_not_bend_is_refused() -> None:
     table[:, 0] = 1e-3
     with pytest.raises(DataError, match='constant'):
         RESIDUALS['gear'].fit(table, table @ SIZE)
+
+
+def test_loops_and_errors_are_told_joint_by_joint() -> None:
+    joints = (JointDeflection('joint_1', True, '', 3.0, 2.0, 1.5, 'gear'),
+              JointDeflection('joint_2', True, 'two encoders', 4.0, 3.0, 2.5),
+              JointDeflection('joint_3', False, 'no deflection', 1.0, 0.5, 0.5, 'gmr'))
+
+    def sections(**facts: Any) -> tuple[Section, ...]:
+        model: Any = SimpleNamespace(record=FitRecord(**facts))
+        return Deflection.sections(model)
+
+    residual = DeflectionRecord('gear', 2, joints, loops='three', seconds={'friction': 1.25})
+    (section,) = sections(residual=residual)
+    errors, loops = section.tables
+    assert section.text.startswith('Friction from sweeps, links and residual were fitted in turn, '
+                                   '2 round(s).')
+    assert [row.cells for row in errors.rows] == [
+        ('joint_1', '3', '2', '1.5', 'gear', ''),
+        ('joint_2', '4', '3', '2.5', 'yes', 'two encoders'),
+        ('joint_3', '1', '0.5', '0.5', 'no', 'no deflection')]
+    assert [row.cells for row in loops.rows] == [('friction', '1.25')]
+    (section,) = sections(residual=DeflectionRecord('gear', 1, joints))
+    assert section.text.startswith('Friction and links were fitted at once, 1 round(s).')
+    assert section.tables[0].title == 'Held-out RMS error [N m]' and len(section.tables) == 1
+    assert sections() == ()

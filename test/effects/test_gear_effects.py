@@ -108,3 +108,27 @@ def test_states_under_load_are_wider_by_the_deflection() -> None:
     load = (samples.position[:, 3] - samples.position[:, 1] - UNBENT) / 2.5e-4
     np.testing.assert_allclose(found[:, 4:8], np.abs(load) * plain, rtol=1e-12, atol=1e-15)
     np.testing.assert_allclose(found[:, 8:], load * plain, rtol=1e-12, atol=1e-15)
+
+
+def test_effects_are_told_in_the_units_of_joints_that_turn_and_that_slide() -> None:
+    robot = load_robot('stanford_arm')
+    robot = replace(robot, drive=replace(robot.drive, elastic=(1, 2)))
+    gears = Springs(robot).gears
+    effects = (GearEffects(ERROR, (1e-4, 2e-4)), GearEffects(ERROR, (3e-5,)))
+    waves, states = ([(one.name, one.part, one.words, one.unit) for one in kind(
+        robot, gears, effects).words] for kind in (KinematicError, Hysteresis))
+    turns, slides = robot.joints[1:3]
+    error = 'of the kinematic error times'
+    assert waves == [
+        ('Ks2', turns, f'sine {error} stiffness', 'N m'),
+        ('Kc2', turns, f'cosine {error} stiffness', 'N m'),
+        ('Ds2', turns, f'sine {error} damping', 'N m s'),
+        ('Dc2', turns, f'cosine {error} damping', 'N m s'),
+        ('Ks3', slides, f'sine {error} stiffness', 'N'),
+        ('Kc3', slides, f'cosine {error} stiffness', 'N'),
+        ('Ds3', slides, f'sine {error} damping', 'N s'),
+        ('Dc3', slides, f'cosine {error} damping', 'N s')]
+    loop = 'hysteresis of the gear that turns over'
+    assert states == [('ha2', turns, f'{loop} 0.0001 of deflection', 'N m'),
+                      ('hb2', turns, f'{loop} 0.0002 of deflection', 'N m'),
+                      ('ha3', slides, f'{loop} 3e-05 of deflection', 'N')]

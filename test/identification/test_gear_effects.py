@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import closed_form_gear
 import numpy as np
 import pytest
 from elastic_arms import NOISE, D, K, elastic_arm, recordings
@@ -19,19 +20,25 @@ from tolerances import (
 )
 
 from robot_dynid import ESTIMATORS, IdentifiedModel, identify
+from robot_dynid.effects import GearEffects
 from robot_dynid.estimation.estimate import interval_factor
 from robot_dynid.estimation.experiment import Experiment
-from robot_dynid.identification.gear_effects import gear_effects, omitted_effects
+from robot_dynid.identification.gear_effects import (
+    allow_for_other_hysteresis,
+    gear_effects,
+    omitted_effects,
+)
 from robot_dynid.identification.identify import IdentificationResult
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identified.structure import Structure
 from robot_dynid.report.effects import elastic_joints
+from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.prepare import Preprocessing, Repaired, prepare, repair
 from robot_dynid.simulation.arm import measured
 from robot_dynid.simulation.truth import Noise, load_truth
 from robot_dynid.trajectories.fourier import FourierOptions, random_fourier
 from robot_dynid.trajectories.limits import motion_limits
-from robot_dynid.types import RawLog, channels
+from robot_dynid.types import RawLog, Samples, channels
 from robot_dynid_evaluation.bench import gears as gear_plant
 from robot_dynid_evaluation.bench.gears import ForeignGears
 
@@ -108,6 +115,45 @@ def test_damping_is_found_beside_hysteresis_and_kinematic_error() -> None:
     assert all('±' in cell for row in table.rows for cell in row.cells[-2:])
     q = np.zeros((1, 3))
     assert np.isfinite(np.array(model.forward_elastic(q, q, q, q, q))).all()
+
+
+def closed_form(
+    error: tuple[float, float] = closed_form_gear.ERROR, loop: float = closed_form_gear.LOOP
+) -> tuple[RobotModel, Structure, list[Samples]]:
+    """Return the arm in closed form, a structure without effects, and its only recording."""
+    robot, settings = closed_form_gear.arm(), Preprocessing(50.0, decimate=False)
+    samples = prepare(robot, repair(robot, closed_form_gear.recording(error, loop)), settings)
+    return robot, Structure.uniform(robot, True, 'coulomb', {}), [samples]
+
+
+def test_effects_are_those_of_the_closed_form() -> None:
+    robot, structure, samples = closed_form()
+    (effects,) = gear_effects(robot, structure, samples)
+    assert effects.states == 'dahl' and 6e-5 in effects.lengths
+    assert effects.error == pytest.approx(closed_form_gear.ERROR, rel=4e-3)
+
+
+def test_effects_that_a_method_omits_are_told() -> None:
+    robot, structure, samples = closed_form(loop=0.0)
+    (warning,) = omitted_effects(robot, structure, samples, 'latent')
+    assert warning.startswith('joint_2: the method latent omits kinematic error and hysteresis')
+    assert omitted_effects(*closed_form((0.0, 0.0), 0.0), 'latent') == []
+
+
+def test_a_bounded_estimate_keeps_its_values_and_gets_the_change_as_covariance() -> None:
+    robot, structure, samples = closed_form(loop=0.0)
+    structure = replace(structure, gears=(GearEffects(closed_form_gear.ERROR, (6e-5,)),))
+    experiment = Experiment.of(structure.torque_model(robot), samples)
+    estimate = ESTIMATORS['gls'].fit(experiment)
+    recordings = [repair(robot, closed_form_gear.recording(loop=0.0))]
+    settings = Preprocessing(50.0, decimate=False)
+    free, bounded = (allow_for_other_hysteresis(one, experiment, recordings, structure, settings)
+                     for one in (estimate, replace(estimate, standard=estimate.values)))
+    change = free.values - estimate.values
+    assert np.abs(change).max() > 0.0
+    np.testing.assert_array_equal(bounded.values, estimate.values)
+    np.testing.assert_allclose(bounded.covariance - free.covariance, np.outer(change, change),
+                               rtol=1e-6, atol=1e-12)
 
 
 def test_gears_without_effects_get_none() -> None:

@@ -12,6 +12,7 @@ from report_pages import unpacked
 
 from robot_dynid.effects.ripple import RippleTorque
 from robot_dynid.effects.ripple_search import Wave
+from robot_dynid.estimation.deflection_fit import DeflectionFit, Determined
 from robot_dynid.estimation.feasible.certificate import Certificate
 from robot_dynid.estimation.feasible.simultaneous import FeasibleDetails
 from robot_dynid.estimation.friction_selection.law_selection import AxisChoice
@@ -23,11 +24,18 @@ from robot_dynid.estimation.staged.least_squares import (
 )
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.parameter_card import comment_lines, parameter_card
-from robot_dynid.identified.record import FitRecord, JointRipple
+from robot_dynid.identified.record import (
+    FitRecord,
+    GearRecord,
+    JointRipple,
+    RigidComparison,
+)
 from robot_dynid.identified.uses import link_table
 from robot_dynid.report import parameters
 from robot_dynid.report.effects import (
     curve_figure,
+    elastic_joints,
+    encoders,
     friction_curves,
     friction_laws,
     method,
@@ -184,3 +192,51 @@ def test_torque_ripple_is_told_with_where_there_is_none(plain: IdentifiedModel) 
     (section,) = RippleTorque.sections(replace(plain, record=FitRecord(ripple=found[1:])))
     assert section.tables == ()
     assert 'stiffness' not in section.text
+
+
+GEAR = GearRecord('joint_1', 5012.3, 21.0, 2e-3, 1e-5, 1.234e-3, 4.5678e-3, 1.2346e-5, 0.0,
+                  4.238e-6, 0.01138, 9.87, 0.12, 0.3, 0.002, 8.12e-5, 1.2e-6, 0.42, 0.013)
+
+
+def test_gears_are_told_in_milliradians_with_what_a_rigid_model_misses(
+    plain: IdentifiedModel
+) -> None:
+    gears = (GEAR, replace(GEAR, joint='joint_2', attenuation=0.01, kinematic_error=0.0,
+                           hysteresis=0.0, resolution_link=0.0, resolution_motor=2e-6))
+    beside = (RigidComparison('joint_1', True, 3.1, 2.2, True),
+              RigidComparison('joint_2', False, 1.0, 1.25, False))
+    record = FitRecord(gears=gears, rigid_beside=beside)
+    (section,) = elastic_joints(replace(plain, record=record))
+    encoders, stiff = section.tables
+    first, second = (row.cells for row in encoders.rows)
+    assert first == ('joint_1', '5012 ± 21', '9.87 ± 0.12', '0.3000 ± 0.0020', '2 ± 0.01',
+                     '1.23', '4.57', '0.0123 / none seen', '0.0042', '1.1', '0.0812 ± 0.0012',
+                     '0.420 ± 0.013')
+    assert second[7:] == ('none seen / 0.002', '0.0042', '1', 'none seen', 'none seen')
+    assert [row.mark for row in encoders.rows] == ['poor', '']
+    assert [row.cells for row in stiff.rows] == [
+        ('joint_1', 'elastic', '3.1', '2.2', '1.41', 'elasticity matters'),
+        ('joint_2', 'rigid', '1', '1.25', '0.8', 'no more than 10 % apart')]
+    assert section.text.endswith('Elasticity matters at joint_1.')
+    alike = replace(plain, record=FitRecord(gears=gears, rigid_beside=beside[1:]))
+    assert 'The rigid model predicts these efforts as well' in elastic_joints(alike)[0].text
+
+
+def test_two_encoders_are_told_with_what_the_motion_determines(plain: IdentifiedModel) -> None:
+    def told(value: float, low: float, high: float, determined: bool = True) -> Determined:
+        return Determined(value, 0.1, low, high, determined)
+
+    fit = DeflectionFit(
+        'joint_2', told(np.inf, 2e4, np.inf, False), told(12.0, 10.0, 14.0),
+        told(1.5e-3, 1.4e-3, 1.6e-3), told(3e-5, 2.1234e-5, 4e-5), told(1e-6, -1e-6, 3e-6, False),
+        told(4e-4, 3e-4, 5e-4), 1.2346e-4, 8.1234e-5)
+    (section,) = encoders(replace(plain, record=FitRecord(encoders=(fit,))))
+    (row,) = section.tables[0].rows
+    assert row.cells == (
+        'joint_2', '123', '81.2', '1.5 [1.4, 1.6]', '[20000, ∞]', '12 [10, 14]', '30 [21.2, 40]',
+        '[-1, 3]', '400 [300, 500]', 'damping, delay, hysteresis, zero',
+        'stiffness, kinematic error')
+    nothing = replace(fit, **{name: told(0.0, -1.0, 1.0, False) for name in fit.determined})
+    (section,) = encoders(replace(plain, record=FitRecord(encoders=(nothing,))))
+    assert section.tables[0].rows[0].cells[-2] == '–'
+    assert encoders(plain) == ()

@@ -608,7 +608,7 @@ class Deflection(LearntEffect):
             (r.joint, r.friction, r.physics, r.with_residual,
              (r.kind or 'yes') if r.used else 'no', r.note) for r in record.joints),
             'Held-out RMS error [N m]', words=True)
-        loops = Table(('loop', 'seconds'), (record.seconds or {}).items())
+        loops = Table(('loop', 'seconds'), record.seconds.items())
         return (Section('Loops and deflection', text=text, tables=tuple(
             table for table in (errors, loops) if table.rows)),)
 
