@@ -6,9 +6,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
+from report_pages import unpacked
 
 from robot_dynid import load_robot
 from robot_dynid.dynamics import rigid_body
@@ -21,6 +23,7 @@ from robot_dynid.friction.terms import STOP, Parameter, Term
 from robot_dynid.identification.identify import IdentificationResult, identify
 from robot_dynid.identification.recipe import recipe_from_dict
 from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.identified.trained import Trained
 from robot_dynid.report.effects import shown
 from robot_dynid.report.parameters import sheets
 from robot_dynid.robot.model import RobotModel
@@ -186,3 +189,30 @@ def test_the_words_are_in_its_parameters(identified: IdentificationResult) -> No
 
 def test_a_new_effect_is_not_chosen_where_the_arm_has_none() -> None:
     assert not identified_from(carrier=False).model.structure.chosen
+
+
+def test_parameters_of_an_effect_have_no_limits_unless_it_states_them() -> None:
+    poses, torque = np.zeros((5, ROBOT.n)), np.ones((3, 5))
+    np.testing.assert_array_equal(ChosenEffect.ranges(ROBOT, 0, poses, torque),
+                                  [[-np.inf, np.inf]] * 3)
+
+
+def test_the_torque_of_an_effect_is_drawn_there_and_back() -> None:
+    """Over the positions that were trained, and nowhere where these are not known."""
+    ranges = np.array([[-9.0, 9.0], [-0.5, 1.5], [-9.0, 9.0]])
+    model: Any = SimpleNamespace(
+        robot=ROBOT, structure=SimpleNamespace(chosen={'cable': (Carrier(JOINT, LENGTH),)}),
+        standard={'cc2': DRAG}, trained=Trained({'position': ranges}))
+    ((joint, (drawn,)),) = CableDrag.figures(model, ()).items()
+    (curve,), layout = drawn.spec['data'], drawn.spec['layout']
+    position, torque = unpacked(curve['x']), unpacked(curve['y'])
+    assert joint == JOINT and curve['name'] == 'drag of the cable carrier'
+    there = np.linspace(-0.5, 1.5, 101)
+    np.testing.assert_allclose(position, [*there, *there[-2::-1]], rtol=0.0, atol=1e-6)
+    before = np.linspace(-0.5 - LENGTH, -0.5, 50)  # a joint in motion slides
+    expected = drag(np.concatenate([before, position]))[50:]
+    np.testing.assert_allclose(torque, expected, rtol=0.0, atol=1e-5)
+    assert [layout[axis]['title']['text'] for axis in ('xaxis', 'yaxis')] == [
+        'position [rad]', 'torque [N m]']
+    unknown: Any = SimpleNamespace(**{**vars(model), 'trained': Trained()})
+    assert CableDrag.figures(unknown, ()) == {}

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from report_pages import unpacked
@@ -67,3 +70,19 @@ def test_a_plan_without_checks_says_so(plan):
     assert 'Collisions were not checked' in render(report)
     assert [section.title for section in report.sections][:4] == [
         'Summary', 'Limits', 'Path of the tip', 'Motion of each joint']
+
+
+@pytest.mark.parametrize(('met', 'status'), [(True, 'good'), (False, 'fair')])
+def test_swings_are_told_with_what_each_leaves_open(plan, met, status):
+    first = SimpleNamespace(moving='joint_2', duration=12.346, missing=7, least_known='Ia2',
+                            largest_deviation=0.5, seen=False)
+    second = SimpleNamespace(moving='joint_3', duration=8.0, missing=0, least_known='m3',
+                             largest_deviation=0.123, seen=True)
+    session = SimpleNamespace(met=met, outlook='one more swing', swings=(first, second))
+    report = plan_report(replace(plan, found=replace(plan.found, session=session)))
+    (section,) = (one for one in report.sections if one.title == 'Precision after each swing')
+    assert (section.status.kind, section.status.word, section.status.advice) == (
+        status, 'Outlook:', 'one more swing')
+    assert [row.cells for row in section.tables[0].rows] == [
+        ('1', 'joint_2', '12.3', '7', 'Ia2', 'not seen'),
+        ('2', 'joint_3', '8', '0', 'm3', '12.3')]

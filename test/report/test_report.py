@@ -435,6 +435,35 @@ def test_autocorrelation_of_a_known_process() -> None:
     np.testing.assert_allclose(value[1:10], 0.9 ** np.round(lag[1:10] / 0.01), rtol=0.0, atol=0.02)
 
 
+def test_recordings_of_one_sample_or_another_rate_have_no_autocorrelation() -> None:
+    trace = long_trace(400)
+    short = replace(trace, time=trace.time[:1], measured=trace.measured[:1],
+                    predicted=trace.predicted[:1])
+    other = replace(trace, time=2.0 * trace.time, measured=trace.measured[::-1])
+    for traces in ([short, trace], [trace, short], [trace, other]):
+        for found, alone in zip(thinning.autocorrelation(traces, 0),
+                                thinning.autocorrelation([trace], 0), strict=True):
+            np.testing.assert_array_equal(found, alone)
+
+
+def test_recordings_one_after_the_other_are_told_apart_while_they_are_few() -> None:
+    """Of 1.4 s each, with pauses of a fiftieth of that; names keep 24 letters at most."""
+    names = ('run.csv.gz', 'a_name_of_24_letters_now.mcap', 'a_name_of_25_letters_nowX.db3')
+    traces = [replace(long_trace(400), source=f'/data/{name}') for name in names]
+    layout = curves.prediction(traces, (0, 0), 'N m')['layout']
+    starts = [shape['x0'] for shape in layout['shapes'] if shape['type'] == 'line']
+    assert starts == pytest.approx([0.0, 1.02 * 1.399, 2.0 * 1.02 * 1.399])
+    assert [shape['x1'] for shape in layout['shapes'] if shape['type'] == 'line'] == starts
+    told = [(note['text'], note['x']) for note in layout['annotations']]
+    assert told == [('run', starts[0]), ('a_name_of_24_letters_now', starts[1]),
+                    ('a_name_of_25_letters_no…', starts[2])]
+    for count, notes in ((1, 0), (6, 6), (7, 0)):
+        many = [replace(traces[0], source=f'{i}.csv') for i in range(count)]
+        layout = curves.prediction(many, (0, 0), 'N m')['layout']
+        assert len(layout['annotations']) == notes
+        assert sum(shape['type'] == 'line' for shape in layout['shapes']) == count * (count > 1)
+
+
 def test_truth_section_marks_what_is_outside() -> None:
     told = [
         {'name': 'm1', 'true': 1.0, 'value': 1.1, 'std': 0.1, 'deviations': 1.0,

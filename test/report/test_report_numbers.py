@@ -13,6 +13,8 @@ from report_pages import unpacked
 from robot_dynid.cli.validate import joint_scores
 from robot_dynid.document import Section, number
 from robot_dynid.identified.parameter_card import parameter_card
+from robot_dynid.monitoring.contact_events import Contact, ContactEvents
+from robot_dynid.report.contact import contact_report
 from robot_dynid.report.errors import rounded, spectra_figure
 from robot_dynid.report.parameters import base_parameters
 from robot_dynid.report.provenance import cutoffs, data
@@ -37,6 +39,9 @@ def test_recordings_and_settings_in_their_units() -> None:
     settings = dict(rows(found, 1))
     assert settings['effort lag'] == '1 ms, removed'  # the model has 0.001 s
     assert settings['low-pass'].startswith('10 Hz')
+    told = {MODEL.structure.rotor_inertia: settings['rotor inertia'],
+            MODEL.preprocessing.trim_rest: settings['rest at both ends dropped']}
+    assert all(text == ('yes' if value else 'no') for value, text in told.items())
 
 
 def test_errors_of_cut_offs_are_errors_and_not_their_logarithms() -> None:
@@ -117,3 +122,18 @@ def test_numbers_that_are_infinite_or_none_are_signs() -> None:
     assert [row[found.tables[0].columns.index('R²')] for row in rows(found)] == ['–'] * 3
     unknown = replace(MODEL, std=np.full(len(MODEL.std), np.inf))
     assert '+- inf' not in str(parameter_card(unknown))
+
+
+def test_the_strongest_contact_is_the_largest_in_size() -> None:
+    none = np.zeros((2, 3))
+    contacts = (Contact('joint_2', 1.25, 1.5, 3.0), Contact('joint_1', 2.125, 2.25, -5.5),
+                Contact('joint_2', 3.0, 3.25, 4.0))
+    events = ContactEvents('run.csv', np.array([0.0, 4.0]), none, none, none + 1.0, contacts,
+                           none[0], none[0], none[0], ())
+    status = contact_report(MODEL, [events]).chapters[0].sections[0].status
+    assert status is not None
+    assert (status.word, status.advice) == (
+        'Contact at joint_2, joint_1:',
+        'the strongest at joint_1, 2.125 to 2.25 s, peak -5.5 N m.')
+    quiet = contact_report(MODEL, [replace(events, contacts=())]).chapters[0].sections[0].status
+    assert quiet is not None and quiet.word == 'No contact:'

@@ -16,7 +16,7 @@ from robot_dynid.estimation import Estimate
 from robot_dynid.figures import axis
 from robot_dynid.identification.selection import Choice
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.report.texts import file_names, setting, with_file_names
+from robot_dynid.report.texts import file_names, with_file_names
 from robot_dynid.robot.units import effort_unit, length, unit
 from robot_dynid.signals.parts import Parts, in_memory
 from robot_dynid.signals.prepare import Averaging, late_encoders
@@ -69,12 +69,12 @@ def _settings(model: IdentifiedModel) -> tuple[Row, ...]:
             f'{model.joints[j]} {number(1e3 * late)}'
             for j, late in late_encoders(settings.encoder_delays)))]
           if settings.encoder_delays else []),
-        ('samples reduced to what the cut-off leaves', setting(settings.decimate)),
+        ('samples reduced to what the cut-off leaves', settings.decimate),
         ('weights of samples near reversals of velocity', ', '.join(
             number(w) for w in model.record.weights_near_reversals) or 'not known'),
-        ('rest at both ends dropped', setting(settings.trim_rest)),
+        ('rest at both ends dropped', settings.trim_rest),
         ('friction', '; '.join(model.structure.described)),
-        ('rotor inertia', setting(model.structure.rotor_inertia)),
+        ('rotor inertia', model.structure.rotor_inertia),
         ('effort kind', model.robot.drive.kind), ('method', model.method),
         ('findings accepted', ', '.join(model.record.accepted) or 'none'),
     )

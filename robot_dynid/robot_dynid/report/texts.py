@@ -5,11 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePath
-from typing import Any
-
-import numpy as np
-
-from robot_dynid.document import DASH, number
 
 #: what the words of a report mean that it explains nowhere else
 TERMS: Mapping[str, str] = {
@@ -27,19 +22,6 @@ TERMS: Mapping[str, str] = {
     'unit columns': 'after scaling every parameter to the same effect on the efforts',
     'prior': 'preference for nominal values where the recordings do not decide',
 }
-
-
-def setting(value: Any) -> str:
-    """Return one setting of the model file in one line."""
-    if isinstance(value, dict):
-        return ', '.join(f'{key} {setting(item)}' for key, item in value.items())
-    if isinstance(value, (list, tuple)):
-        return ', '.join(setting(item) for item in value)
-    if isinstance(value, bool):
-        return 'yes' if value else 'no'
-    if isinstance(value, (float, np.floating)):
-        return number(float(value))
-    return DASH if value is None else str(value)
 
 
 def name(key: str) -> str:

@@ -149,13 +149,14 @@ def residuals(traces: Sequence[Trace], joint: int) -> FloatArray:
 def autocorrelation(traces: Sequence[Trace], joint: int) -> tuple[FloatArray, FloatArray]:
     """Return lags (L,) [s] and the autocorrelation (L,) of a joint's residual, over recordings.
 
-    Recordings sampled at another step than the first are left out.
+    Recordings of one sample, or sampled at another step than the first, are left out.
     """
-    step = mean_step(traces[0])
+    several = [trace for trace in traces if len(trace.time) > 1]
+    step = mean_step(several[0])
     count = max(int(LONGEST_LAG / step), 1) + 1
     total = np.zeros(count)
-    for trace in traces:
-        if len(trace.time) < 2 or abs(mean_step(trace) / step - 1.0) > SAME_STEP:
+    for trace in several:
+        if abs(mean_step(trace) / step - 1.0) > SAME_STEP:
             continue
         error = trace.measured[:, joint] - trace.predicted[:, joint]
         error = error - error.mean()
@@ -170,7 +171,5 @@ def autocorrelation(traces: Sequence[Trace], joint: int) -> tuple[FloatArray, Fl
 
 def mean_step(trace: Trace) -> float:
     """Return the mean time [s] between the stamps of a recording, its gaps left out."""
-    if len(trace.time) < 2:
-        return 1.0
     steps = np.diff(trace.time)
     return float(np.mean(steps[steps < GAP_STEPS * np.median(steps)]))
