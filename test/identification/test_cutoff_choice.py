@@ -3,8 +3,10 @@ samples are thinned."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,15 +15,20 @@ from recordings import recording
 
 from robot_dynid.errors import ModelError
 from robot_dynid.estimation.experiment import TorqueModel
+from robot_dynid.estimation.friction_selection.law_request import LawRequest
+from robot_dynid.estimation.friction_selection.law_selection import AxisChoice, LawScore
+from robot_dynid.friction import ADDITIONS, LAWS, law_from
 from robot_dynid.identification.identify import identify
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identification.selection import (
     AMPLE_SAMPLES,
     PASSBAND_GAIN,
     SAMPLES_PER_PARAMETER,
+    Choice,
     Excerpt,
     best_cutoff,
     choose,
+    choose_laws_by_estimator,
     choose_passbands,
 )
 from robot_dynid.identified.model import IdentifiedModel
@@ -164,3 +171,44 @@ def test_a_vibrating_wrist_is_predicted_with_a_higher_cutoff_than_the_arm():
     short = replace(model, record=replace(model.record, passbands=own[:2]))
     with pytest.raises(ModelError, match=r'record\.passbands'):
         IdentifiedModel.from_yaml(short.to_yaml())
+
+
+def replaced(
+    choice: Choice, requests: Sequence[LawRequest], *laws: str
+) -> tuple[Choice, list[Any]]:
+    """Return the choice with what an estimator makes of its laws, and what it must leave out."""
+    asked: list[Any] = []
+
+    def other(experiment: object, *chosen: Sequence[Any]) -> list[Any]:
+        asked.extend(map(list, chosen))
+        return [(name, law_from(name)) for name in laws]
+
+    estimator: Any = SimpleNamespace(laws=other)
+    experiment: Any = None
+    found = choose_laws_by_estimator(estimator, experiment, choice, requests)
+    assert [name for name, _ in asked[0]] == list(choice.structure.friction)
+    return found, asked[1]
+
+
+def test_an_estimator_replaces_the_laws_that_it_may() -> None:
+    robot = load_robot('planar_3r')
+    load = [tuple(row) for row in robot.nominal.tolist()]
+    structure = replace(Structure.uniform(robot, True, 'coulomb+load', {}), load=load)
+    tried = (LawScore('coulomb+load', 0.8), LawScore('maxwell', 0.9))
+    friction = (AxisChoice('1', 'coulomb+load', tried=tried),
+                AxisChoice('2', 'coulomb+load', 'too little'),
+                AxisChoice('3', 'coulomb+load', tried=tried))
+    choice = Choice(Preprocessing(10.0), structure, friction=friction)
+    auto = LawRequest.of('auto without dahl')
+    every = (*LAWS, *ADDITIONS)
+    requests = [auto, auto, LawRequest.of('coulomb')]
+    found, without = replaced(choice, requests, 'stribeck', 'coulomb+load', 'coulomb+load')
+    assert without == [('dahl',), every, every]
+    assert found.structure.friction == ('stribeck', 'coulomb+load', 'coulomb+load')
+    assert found.structure.load is not None
+    np.testing.assert_array_equal(found.structure.load, load)
+    assert found.friction == (
+        AxisChoice('1', 'stribeck', tried=(*tried, LawScore('stribeck', 0.8))), *friction[1:])
+    assert replaced(choice, requests, *['coulomb+load'] * 3)[0] is choice
+    bare = Choice(Preprocessing(10.0), Structure.uniform(robot, True, 'coulomb', {}))
+    assert replaced(bare, [auto] * 3, *['coulomb'] * 3) == (bare, [every] * 3)

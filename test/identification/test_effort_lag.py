@@ -7,20 +7,23 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from motions import five_sines
 from payload_recordings import motion, noisy, recording
 from tolerances import COVERAGE_OF_LAGS
 
+from robot_dynid.dynamics import rigid_body
 from robot_dynid.estimation.estimate import interval_factor
 from robot_dynid.estimation.friction_selection.law_selection import AxisChoice
 from robot_dynid.estimation.uncertainty.between_recordings import SCATTER_STRETCHES
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identification.recordings import Recordings
-from robot_dynid.identification.selection import choose, is_likely, solve_lag
+from robot_dynid.identification.selection import choose, effort_lag, is_likely, solve_lag
 from robot_dynid.identified.structure import Structure
+from robot_dynid.robot.model import Drive
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.signals.alignment import Lag
-from robot_dynid.signals.prepare import Preprocessing
-from robot_dynid.types import RawLog, take
+from robot_dynid.signals.prepare import Preprocessing, prepare, repair
+from robot_dynid.types import FloatArray, RawLog, take
 
 ROBOT = load_robot('planar_3r')
 LATE = 0.008
@@ -102,3 +105,26 @@ def test_laws_stand_where_the_lag_is_the_same_as_far_as_it_is_known(
     assert len(laws) == 1 + anew
     assert found.preprocessing.effort_lag == laws[-1]
     assert found.lag is not None and found.lag.seconds == laws[-1]
+
+
+def test_the_command_of_a_position_servo_is_late_and_its_position_is_not() -> None:
+    """``effort(t) = gain (command(t - LATE) - q(t))``, in closed form; half of the lag removed.
+
+    A driver holds a command until the next, half a step late on average, as this one does not.
+    """
+    gains, time = np.array([900.0, 700.0, 500.0]), np.arange(0.0, 12.0, 0.01)
+    robot = replace(ROBOT, drive=Drive('position_error', gains=gains, error_limit=np.ones(3)))
+    structure = Structure.uniform(robot, False, 'coulomb', {'width': 0.02})
+
+    def moved(time: FloatArray) -> FloatArray:
+        return five_sines(np.random.default_rng(3), time, robot.n)
+
+    q, qd, qdd = moved(time + LATE)
+    torque = rigid_body.inverse_dynamics(ROBOT, q, qd, qdd, ROBOT.nominal) + 4.0 * qd
+    command = q + torque / gains
+    log = RawLog('servo', robot.joints, time, moved(time)[0], reference_position=command)
+    for removed in (0.0, 0.5 * LATE):
+        samples = prepare(robot, repair(robot, log), Preprocessing(10.0, effort_lag=removed))
+        lag = effort_lag(structure.torque_model(robot), [samples])
+        assert lag.seconds == pytest.approx(LATE - removed - 0.005, abs=1e-4)
+        assert lag.std < 1e-4

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
+import closed_form_gear
 import numpy as np
 import pinocchio
 import pytest
 from elastic_arms import D, K, elastic_arm, recordings
 from tolerances import DIFFERENCE, SAME_FORMULA
 
-from robot_dynid import IdentifiedModel, identify, load_robot
+from robot_dynid import ESTIMATORS, IdentifiedModel, identify, load_robot
 from robot_dynid.effects import RigidLinks, RotorInertia, SpinningRotors, Springs, axes_of
 from robot_dynid.errors import DataError, RobotError, UsageError
+from robot_dynid.identification.gathered import choose_elastic_joints
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.reduction.numeric import random_states, reduce_numeric
 from robot_dynid.robot.model import Drive, RobotModel
@@ -206,3 +209,28 @@ def test_a_robot_keeps_its_gears_in_files(tmp_path) -> None:
     path.write_text(path.read_text().replace('[joint_3, joint_1]', '[joint_9]'))
     with pytest.raises(RobotError, match='elastic_joints: no joint joint_9'):
         load_robot(path)
+
+
+def chosen(log: RawLog, elastic: tuple[int, ...] = (), method: str = 'elastic', **recipe: Any
+           ) -> tuple[int, ...]:
+    """Return the elastic joints of an arm whose first motor position is that of its link."""
+    robot = closed_form_gear.arm()
+    robot = replace(robot, drive=replace(robot.drive, elastic=elastic))
+    found = choose_elastic_joints(robot, [log], ESTIMATORS[method], Recipe(**recipe))
+    return found.drive.elastic
+
+
+def test_elastic_joints_are_those_of_the_recipe_the_robot_or_the_data() -> None:
+    log = closed_form_gear.recording()
+    assert log.motor_position is not None
+    assert chosen(log) == (1,)
+    assert chosen(log, (0,)) == (0,)
+    assert chosen(log, method='wls') == ()
+    assert chosen(log, (0,), elastic_joints=('joint_2', 'joint_1')) == (0, 1)
+    with pytest.raises(UsageError, match='no elastic joints: name some in elastic_joints'):
+        chosen(log, (0,), elastic_joints=())
+    with pytest.raises(DataError, match='gear: there are no motor states; the method elastic'):
+        chosen(replace(log, motor_position=None, motor_velocity=None))
+    reverse = replace(log, motor_position=-log.motor_position, motor_velocity=None)
+    with pytest.raises(DataError, match='gear: motor states of joint_1: they turn -1 times'):
+        chosen(reverse)

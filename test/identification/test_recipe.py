@@ -264,3 +264,10 @@ def test_estimators_that_cannot_be_are_refused_when_read(
         content: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         recipe_from_dict(content)
+
+
+def test_friction_is_chosen_unless_all_laws_are_the_simplest() -> None:
+    robot = load_robot('planar_3r')
+    for laws, chosen in (('coulomb', False), ('stribeck', True), ('auto', True),
+                         ({'joint_2': 'auto', 'others': 'coulomb'}, True)):
+        assert Recipe(friction=laws).chooses_friction(robot) is chosen
