@@ -50,8 +50,3 @@ class Coordinates:
             friction.axes.T @ (friction.straight[:, :1] * friction.axes)
             + springs.axes.T @ (springs.damping[:, None] * springs.axes),
             self.rotors.inertia])
-
-    def offset(self) -> FloatArray:
-        """Return the state-independent effort (N,) of friction and gears."""
-        return np.asarray(self.friction.straight[:, 1] @ self.friction.axes
-                          + self.springs.offset @ self.springs.axes)

@@ -214,11 +214,6 @@ class FrictionLaw(Settings):
         return tuple(p.name for p in self.table if all(term.odd for term in p.terms))
 
     @property
-    def viscous(self) -> tuple[str, ...]:
-        """Parameters of torques proportional to the velocity in at least one direction."""
-        return tuple(p.name for p in self.table if any(term.viscous for term in p.terms))
-
-    @property
     def kinds(self) -> tuple[str, ...]:
         """Kind of every parameter: VISCOUS, OFFSET or DRY."""
         return tuple(

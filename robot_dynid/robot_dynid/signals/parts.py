@@ -53,11 +53,6 @@ class Stretch:
     high: int
     cut: bool = True
 
-    @property
-    def rows(self) -> int:
-        """Number of rows."""
-        return self.stop - self.start
-
 
 @dataclass(frozen=True)
 class Glance:

@@ -44,12 +44,6 @@ class Cone:
     kind: Kind
     size: int
 
-    @property
-    def rows(self) -> int:
-        """Number of rows of the slack."""
-        square = self.size * (self.size + 1) // 2
-        return square if self.kind is Kind.SEMIDEFINITE else self.size
-
 
 @dataclass(frozen=True, eq=False)
 class Problem:
