@@ -8,7 +8,7 @@ from random_robots import colliding_robot, random_motion
 from tolerances import GJK
 
 from robot_dynid.collision.clearance import RESOLUTION, prove, travel
-from robot_dynid.collision.roadmap import approach
+from robot_dynid.collision.roadmap import Roadmap, approach
 from robot_dynid.collision.scene import build_scene
 from robot_dynid.errors import DynIdError
 from robot_dynid.robot.robot_file import load_robot
@@ -172,3 +172,25 @@ def test_a_missing_path_names_the_obstacle_and_the_nearest_pose(tmp_path):
                                          r'collide.* \(nearest pose reached: \{x: -0\.\d+\}\)'):
         approach(build_scene(robot, around(keep_out=[wall])), np.array([-1.0]), np.array([1.0]),
                  limits)
+
+
+@pytest.mark.parametrize('blocked', [1, 3])
+def test_a_way_goes_around_a_move_that_is_refused(blocked):
+    """The straight one of three is refused in both directions, or all are."""
+    poses = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, 0.2]])
+    asked = []
+
+    def straight(start, goal):
+        ends = {tuple(start), tuple(goal)}
+        asked.append(ends)
+        free = blocked < 3 and tuple(poses[2]) in ends
+        return QuinticMove(('a', 'b'), start, goal, 1.0) if free else None
+
+    roadmap = Roadmap(np.ones(2), poses, lambda some: np.ones(len(some), dtype=bool), straight)
+    way = roadmap.shortest_path(poses[0], poses[1])
+    assert [(tuple(move.start), tuple(move.goal)) for move in way] == ([] if blocked == 3 else [
+        ((0.0, 0.0), (0.5, 0.2)), ((0.5, 0.2), (1.0, 0.0))])
+    back = roadmap.shortest_path(poses[1], poses[0])
+    assert [tuple(move.start) for move in back] == ([] if blocked == 3 else [
+        (1.0, 0.0), (0.5, 0.2)])
+    assert len(asked) == len({frozenset(ends) for ends in asked}), 'each move is proven once'

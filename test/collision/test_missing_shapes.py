@@ -54,3 +54,17 @@ def test_a_missing_mesh_of_the_arm_is_an_error_unless_its_link_is_ignored(tmp_pa
     assert 'upper: NOT checked, its shapes are ignored' in scene.unchecked
     with pytest.raises(UsageError, match="ignore_links: the robot has no link 'uper'"):
         build_scene(load_robot(described(tmp_path, text, 'scene: {ignore_links: [uper]}')))
+
+
+@pytest.mark.parametrize(('content', 'cause'), [
+    ('solid of nothing', 'Mesh with invalid primitive type: of'), ('', 'File is empty'),
+    ('solid x facet normal 0 0 1 outer loop vertex 0 0 0 vertex 1 0 0 vertex 0 1 0 endloop '
+     'endfacet endsolid x', 'QH6214 qhull input error: not enough points')])
+def test_a_mesh_that_is_none_is_an_error_with_its_cause(
+    tmp_path: Path, content: str, cause: str
+) -> None:
+    (tmp_path / 'upper.stl').write_text(content)
+    text = robot().replace(link('upper'), link('upper', INERTIAL + MESH.format('upper').replace(
+        'package://hand/', '')))
+    with pytest.raises(RobotError, match=f'upper.stl is not a mesh with a volume .{cause}'):
+        build_scene(load_robot(described(tmp_path, text)))

@@ -20,6 +20,7 @@ from robot_dynid.effects.slow_changes import (
 )
 from robot_dynid.effects.slow_changes_search import (
     ConstantParameters,
+    Gain,
     add_drift,
     fit_slow_coefficients,
     fit_warming,
@@ -352,3 +353,9 @@ def test_a_single_event_is_neither_warm_up_nor_drift() -> None:
     found = add_drift(data, *fit_warming(data))
     assert found.slow.share > 0.005, 'it could be followed'
     assert found.used is None
+
+
+def test_nothing_drifts_where_nothing_is_left() -> None:
+    residual = recording(0)
+    none = replace(residual, left=np.zeros_like(residual.left))
+    assert fit_slow_coefficients([none, none]) == (None, Gain(0.0, 0.0))

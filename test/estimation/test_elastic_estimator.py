@@ -237,3 +237,14 @@ def test_a_share_is_that_of_the_column_that_the_effort_follows() -> None:
     value = float(noisy_column @ column / (noisy_column @ noisy_column)) * 3.0
     share = float(followed(data, np.array([value]))[0])
     assert share == pytest.approx(0.8, abs=0.01) and value / share == pytest.approx(3.0, rel=0.01)
+
+
+@pytest.mark.parametrize(('content', 'kind'), [
+    ({}, 'DetailsByLeastSquares lacks rounds'),
+    ({'instruments_taken': False}, 'DetailsByLeastSquares lacks rounds'),
+    ({'instruments_taken': True}, 'DetailsByInstruments lacks instruments')])
+def test_details_are_those_of_the_method_that_was_taken(
+    content: dict[str, bool], kind: str
+) -> None:
+    with pytest.raises(ValueError, match=kind):
+        ESTIMATORS['elastic'].read_details(content)

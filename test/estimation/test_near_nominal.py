@@ -17,6 +17,7 @@ from robot_dynid.estimation.feasible.near_nominal import (
     PULLS,
     NearNominal,
     best_held_out,
+    best_of,
     by_fold,
     worse_than_nominal,
 )
@@ -120,3 +121,9 @@ def test_an_offset_that_is_not_told_from_weight_is_none() -> None:
     left = [np.std(there - model.effort(other, values)[:, 1])
             for values in (estimate.values, LeastSquares().fit(data).values)]
     assert left[0] < 0.5 * left[1]
+
+
+def test_the_best_pull_of_each_joint_has_the_least_mean_over_folds() -> None:
+    errors = np.array([[[1.0, 5.0], [3.0, 5.0]], [[2.5, 1.0], [2.5, 8.0]]])  # pull, fold, joint
+    np.testing.assert_array_equal(best_of(errors), [[1.0, 1.0], [3.0, 8.0]])
+    assert best_of(errors[:, :0]).shape == (0, 2)

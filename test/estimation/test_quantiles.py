@@ -15,10 +15,12 @@ from robot_dynid.estimation.errors_in_variables.exogeneity import (
     Bias,
     Comparison,
     HausmanTest,
+    compare,
 )
 from robot_dynid.estimation.friction_sweeps import LawFit, SpeedPoint
 from robot_dynid.estimation.information import Accumulator, Information
 from robot_dynid.estimation.payload import PayloadStatus, fit_payload
+from robot_dynid.estimation.uncertainty.between_recordings import covariance
 from robot_dynid.friction import law_from
 from robot_dynid.robot.inertia import PARAMETERS
 
@@ -105,3 +107,16 @@ def test_stiffness_counts_by_the_quantile_of_its_batches(degrees: int) -> None:
         # two gears share a level of 10 %
         rows = [Bias(name, bias, 0.5) for name, bias in (('K1', 0.0), ('K2', -0.5 * ratio))]
         assert least_squares_biased(rows, degrees, own) == beyond
+
+
+def test_estimates_of_few_batches_are_compared_without_a_test() -> None:
+    """A fourth of the batches is what can be tested: of three none, of four one direction."""
+    first, second = np.array([1.0, 2.0]), np.array([0.5, 3.0])
+    changes = np.random.default_rng(0).normal(size=(4, 2))
+    few, more = (compare((first, changes[:count]), (second, 0.0 * changes[:count]), np.eye(2))
+                 for count in (3, 4))
+    np.testing.assert_array_equal(few.bias, [0.5, -1.0])
+    np.testing.assert_allclose(
+        few.std, np.sqrt(np.diag(covariance(changes[:3])[0])), rtol=1e-12)
+    assert few.test == HausmanTest(0.0, (0, 0), 1.0, False)
+    assert more.test.degrees_of_freedom == (1, 3) and more.test.f > 0.0

@@ -18,7 +18,7 @@ from robot_dynid.identification.recipe import Recipe, recipe_from_dict
 from robot_dynid.io.csv import write_csv
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.signals import periodic
-from robot_dynid.signals.averaging import Periodic, average
+from robot_dynid.signals.averaging import Periodic, average, find_period
 from robot_dynid.signals.prepare import Preprocessing, prepare, repair
 from robot_dynid.trajectories.fourier import FourierOptions, FourierTrajectory, random_fourier
 from robot_dynid.trajectories.limits import motion_limits
@@ -288,3 +288,14 @@ def test_a_mean_period_has_no_ends(robot):
         efforts.append(np.roll(model.predicted(samples), -by, axis=0))
     apart = np.abs(efforts[0] - efforts[1]).max()
     assert apart < CUT_RECORDING * np.std(efforts[0])
+
+
+def test_short_or_broken_motions_have_no_period() -> None:
+    """A period takes a second at least, and a motion of half a period more shows it."""
+    time = 0.01 * np.arange(600)
+    motion = np.sin(np.outer(time, [2.0 * np.pi / 2.5, 2.0 * np.pi / 1.25]))
+    whole = Samples(('a', 'b'), time, motion, motion, motion)
+    assert find_period(whole) == 250
+    for none in (replace(whole, starts=(0, 500)), whole.part(slice(0, 9)),
+                 whole.part(slice(0, 60))):
+        assert find_period(none) == 0

@@ -196,3 +196,9 @@ def test_first_order_filter_halves_at_its_corner_also_near_the_sampling_rate(cor
     wave = np.sin(corner * TIME)[:, None]
     gain, _ = gain_and_delay(first_order_zero_phase(wave, corner, DT)[:, 0], corner / 2 / np.pi)
     assert gain == pytest.approx(0.5, abs=1e-3)
+
+
+def test_the_noise_of_fewer_than_four_values_is_unknown():
+    values = np.array([[0.0, 1.0], [5.0, -1.0], [0.0, 2.0], [7.0, 0.0]])
+    np.testing.assert_array_equal(second_difference_noise(values[:3]), [0.0, 0.0])
+    assert (second_difference_noise(values) > 0.0).all()

@@ -245,3 +245,19 @@ def test_motion_is_held_out_by_one_owner(root):
     holding -= {'estimation/information.py', 'io/information_file.py'}
     assert holding == set(CALLERS)
     assert in_time == IN_TIME
+
+
+def test_cells_of_many_states_are_found_again(monkeypatch):
+    """Of every second state, as often as they are too many, each with its cell."""
+    monkeypatch.setattr(held_out_motion, 'MAX_STATES', 100)
+    once = repeated_motion(3, 8.0, 1)
+    held_out = DistinctMotion()
+    cells = held_out.add(once)
+    assert 50 < len(held_out.states) <= 100 and len(held_out.cells) == len(held_out.states)
+    whole = DistinctMotion()
+    monkeypatch.setattr(held_out_motion, 'MAX_STATES', MAX_STATES)
+    np.testing.assert_array_equal(cells, whole.add(once))
+    places = [int(np.flatnonzero((whole.states == state).all(axis=1))[0])
+              for state in held_out.states]
+    assert len(set(np.diff(places))) == 1
+    np.testing.assert_array_equal(held_out.cells, whole.cells[places])

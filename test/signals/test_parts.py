@@ -123,3 +123,14 @@ def test_uncut_refuses_a_recording_longer_than_one_piece(
     monkeypatch.setattr(parts, 'WHOLE_ROWS', 1000)
     with pytest.raises(DataError, match=r'payload needs a recording in one piece.*cut it'):
         Parts((recording(robot, 20.0),)).uncut('payload')
+
+
+def test_an_excerpt_has_its_share_of_short_recordings(robot: RobotModel) -> None:
+    """Long ones are in pieces, of which one without any counts as many as fill its rows."""
+    long, short = recording(robot), replace(recording(robot, 20.0), source='short')
+    logs = Parts((long, short), 6000, 6000)
+    found = logs.excerpt(2000)
+    whole = [log for log in found if log.source == 'short']
+    assert len(whole) == 1 and len(whole[0].time) == 5000
+    assert all(log.part is not None for log in found if log.source != 'short')
+    assert len(found) >= 2

@@ -9,7 +9,8 @@ import pytest
 
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.signals.prepare import FILTER_PERIODS, RESTING, Preprocessing, prepare, repair
-from robot_dynid.types import FloatArray, RawLog, Samples, concatenate
+from robot_dynid.signals.stacked import drive_effort, efforts_of_equations
+from robot_dynid.types import FloatArray, RawLog, Samples, concatenate, interpolated
 
 
 def ramps(time: FloatArray) -> FloatArray:
@@ -66,3 +67,36 @@ def test_the_noise_of_several_recordings_counts_by_their_length() -> None:
                    for count, noise in ((10, (1.0, 4.0)), (30, (2.0, 0.0))))
     assert concatenate([short, long]).noise == pytest.approx((np.sqrt(3.25), 2.0))
     assert concatenate([short, replace(long, noise=None)]).noise is None
+
+
+def test_efforts_of_drives_come_back_from_those_of_the_equations() -> None:
+    """A sensor behind the second gear takes its torque from the motor; the push is known."""
+    robot = load_robot('planar_3r')
+    robot = replace(robot, drive=replace(robot.drive, elastic=(0, 1), torque_sensors=(1,)))
+    effort, torque, push = np.random.default_rng(0).normal(size=(3, 4, 3))
+    rows = efforts_of_equations(robot, effort, torque)
+    np.testing.assert_array_equal(rows, np.column_stack([
+        effort[:, 0], torque[:, 1], effort[:, 2], effort[:, 0], effort[:, 1] - torque[:, 1],
+        torque[:, 1]]))
+    rows[:, :3] += push
+    one = Samples(robot.joints, np.arange(4.0), *np.zeros((3, 4, 5)), effort=rows, external=push)
+    np.testing.assert_allclose(drive_effort(robot, one), effort, rtol=0.0, atol=1e-15)
+
+
+def test_the_only_value_holds_at_all_times() -> None:
+    found = interpolated(np.array([3.0]), np.array([[1.0, 2.0]]), np.array([0.0, 9.0, 3.0]))
+    np.testing.assert_array_equal(found, [[1.0, 2.0]] * 3)
+
+
+def test_rows_without_a_torque_behind_a_gear_are_not_scored() -> None:
+    robot = load_robot('planar_3r')
+    robot = replace(robot, drive=replace(robot.drive, elastic=(1,), torque_sensors=(1,)))
+    time = 0.004 * np.arange(1000)
+    motion = np.sin(np.outer(time, [1.0, 2.0, 3.0]))
+    torque = motion.copy()
+    torque[300:500] = np.nan, 0.0, 0.0  # of a joint without a sensor
+    torque[600:620, 1] = np.nan
+    log = RawLog('log', robot.joints, time, motion, effort=motion, joint_torque=torque,
+                 motor_position=motion + 1e-3 * motion**2)
+    known = np.concatenate([one.time for one in repair(robot, log).measured])
+    np.testing.assert_allclose(known, np.delete(time, np.s_[600:620]), rtol=0.0, atol=1e-12)

@@ -30,7 +30,7 @@ from robot_dynid.signals.alignment import (
 )
 from robot_dynid.signals.filters import derivative
 from robot_dynid.signals.prepare import Preprocessing, moving, prepare, repair
-from robot_dynid.types import RawLog, concatenate
+from robot_dynid.types import RawLog, concatenate, take
 
 
 @pytest.fixture(scope='module')
@@ -271,3 +271,10 @@ def test_rows_are_stale_even_where_the_reference_goes_on():
         values[100] = values[99]
     kept, notes = drop_stale_rows(replace(log, reference_position=reference))
     assert len(kept.time) == len(log.time) - 1 and '1 stale rows' in notes[0]
+
+
+def test_fewer_than_four_uneven_rows_are_no_motion() -> None:
+    time = np.array([0.0, 0.1, 0.25, 0.3])
+    log = RawLog('short', ('a',), time, time[:, None])
+    assert len(resample_uniform(take(log, slice(0, 3)), 0.05).time) == 0
+    np.testing.assert_allclose(resample_uniform(log, 0.05).time, 0.05 * np.arange(7), atol=1e-12)

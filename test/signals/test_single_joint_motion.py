@@ -11,6 +11,7 @@ from robot_dynid.signals.single_joint_motion import (
     LOCKED_SHARE,
     MOVING_TRAVEL,
     TRAVEL_WINDOW,
+    moving_seconds,
     single_joint_motions,
     single_joint_stretches,
 )
@@ -54,3 +55,9 @@ def test_single_joint_stretches_and_motions_have_the_same_thresholds() -> None:
     time, position = swing(0.4 * MOVING_TRAVEL)
     assert not list(single_joint_stretches(time, position, LEAST))
     assert list(single_joint_stretches(time, position, 0.1 * LEAST))
+
+
+def test_a_single_row_takes_no_time() -> None:
+    time, least = 0.01 * np.arange(101), np.full(1, 1e-4)
+    assert moving_seconds(time, time[:, None], least) == pytest.approx(1.0, rel=0.02)
+    assert moving_seconds(time[:1], time[:1, None], least) == 0.0

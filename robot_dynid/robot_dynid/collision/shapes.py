@@ -272,7 +272,7 @@ def _mesh_vertices(reader: Reader, mesh: Element, where: str) -> FloatArray:
     Paths are relative to the URDF, ``file://`` or ``package://``.
     """
     import coal
-    from scipy.spatial import ConvexHull, QhullError
+    from scipy.spatial import ConvexHull
 
     name = mesh.get('filename')
     if not name:
@@ -287,8 +287,8 @@ def _mesh_vertices(reader: Reader, mesh: Element, where: str) -> FloatArray:
     try:
         points = np.array(coal.MeshLoader(coal.BV_AABB).load(str(path)).vertices())
         return frozen(points[ConvexHull(points).vertices] * scale)
-    except (QhullError, ValueError) as error:
-        reason = str(error).splitlines()[0]
     except Exception as error:  # coal raises what its importer raises
-        reason = f'coal cannot read it: {error}'.splitlines()[0]
-    raise reader.fail(where, f'mesh file {path} is not a mesh with a volume ({reason})')
+        _, _, told = str(error).partition('message: ')  # after the place in its source: the file
+        cause = (told.splitlines()[1:] or str(error).splitlines())[0]
+        raise reader.fail(
+            where, f'mesh file {path} is not a mesh with a volume ({cause})') from None
