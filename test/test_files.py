@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+import shutil
 import stat
 import threading
 from pathlib import Path
@@ -12,7 +13,14 @@ from pathlib import Path
 import pytest
 
 from robot_dynid.errors import DataError, DynIdError, ModelError, UsageError
-from robot_dynid.files import atomic_write, atomic_writer, check_target, open_regular, read_text
+from robot_dynid.files import (
+    atomic_write,
+    atomic_writer,
+    check_target,
+    disk_space,
+    open_regular,
+    read_text,
+)
 
 
 def test_only_regular_files_are_read(tmp_path: Path) -> None:
@@ -109,3 +117,54 @@ def test_readers_see_whole_files_beside_two_writers(tmp_path: Path) -> None:
         writer.join()
     assert seen <= contents
     assert [p.name for p in tmp_path.iterdir()] == ['a.txt']
+
+
+def refuse(*_: object, **__: object) -> None:
+    raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+
+
+def test_rights_of_a_group_are_not_given_to_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / 'a.txt'
+    atomic_write(file, 'one')
+    file.chmod(0o664)
+    monkeypatch.setattr(os, 'fchown', refuse)
+    atomic_write(file, 'two')
+    assert (file.read_text(), stat.S_IMODE(file.stat().st_mode)) == ('two', 0o604)
+
+
+def test_files_that_may_not_be_written_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a folder without permission, and those of others where only owners may replace them."""
+    file = tmp_path / 'a.txt'
+    atomic_write(file, 'one')
+    tmp_path.chmod(0o1777)
+    owner = file.stat().st_uid
+    for user, allowed in ((owner + 1, False), (owner, True), (0, True)):
+        with monkeypatch.context() as patch:
+            patch.setattr(os, 'geteuid', lambda user=user: user)
+            if allowed:
+                assert check_target(file) == file
+                continue
+            with pytest.raises(UsageError, match='no permission to write there'):
+                check_target(file)
+            assert check_target(tmp_path / 'new') == tmp_path / 'new'
+    monkeypatch.setattr(os, 'access', lambda *_, **__: False)
+    with pytest.raises(UsageError, match='no permission to write there'):
+        check_target(tmp_path / 'new')
+
+
+def test_disk_space_is_that_of_the_next_folder_above(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reason, free = disk_space(tmp_path / 'no' / 'such')
+    assert reason == '' and free == pytest.approx(shutil.disk_usage(tmp_path).free, rel=0.1)
+    (tmp_path / 'file').write_text('')
+    assert disk_space(tmp_path / 'file' / 'a') == (f'{tmp_path / "file"} is not a folder', 0.0)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, 'access', lambda *_: False)
+        assert disk_space(tmp_path / 'no') == (f'{tmp_path} is not writable', 0.0)
+    monkeypatch.setattr(shutil, 'disk_usage', refuse)
+    assert disk_space(tmp_path) == ('Operation not permitted', 0.0)

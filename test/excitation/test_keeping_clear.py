@@ -13,9 +13,11 @@ from robot_dynid.errors import DynIdError
 from robot_dynid.excitation.design import DesignCriteria, design_within
 from robot_dynid.excitation.design_criteria import keeping_clear
 from robot_dynid.excitation.families import parse_request
+from robot_dynid.excitation.search.constraints import KeepClear
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.robot.surroundings import Surroundings
 from robot_dynid.trajectories.limits import motion_limits
+from robot_dynid.trajectories.trajectory import Motion
 
 FINE = 2000  # instants of the whole motion
 SPEEDS = {'velocity': 2.0, 'acceleration': 8.0}
@@ -86,3 +88,17 @@ def test_pinocchio_sees_the_collisions_of_a_motion_that_was_not_designed(tmp_pat
         q = np.random.default_rng(seed).uniform(limits.lower, limits.upper, (100, robot.n))
         hits += bool(collisions(tmp_path / 'r.urdf', robot, scene, q))
     assert hits > 2
+
+
+def test_the_nearest_pair_is_named_with_its_distance():
+    """Of all instants, relative to the clearance that it requires."""
+    robot = load_robot('tx40')
+    scene = build_scene(robot, Surroundings(floor=-0.1))
+    q = np.random.default_rng(1).uniform(-1.5, 1.5, (6, robot.n))
+    still = np.zeros_like(q)
+    slack = (scene.distances(q) - scene.required).min(axis=0)
+    pair = int(np.argmin(slack))
+    told = KeepClear(scene).worst(Motion(q, still, still, still))
+    assert told == (f'{" and ".join(scene.pairs[pair])} come within '
+                    f'{slack[pair] + scene.required[pair]:.4g} m, the clearance is '
+                    f'{scene.required[pair]:.4g} m')

@@ -102,6 +102,23 @@ def test_a_pause_asked_for_while_a_goal_is_sent_comes_as_soon_as_it_runs():
     assert bench.run().outcome.code is Code.SUCCESS
 
 
+def test_a_pause_taken_back_while_a_goal_is_sent_does_not_come():
+    bench = Bench()
+    bench.controller_on = False
+    bench.start()
+    bench.do(bench.execution.pause(bench.now))
+    assert bench.execution.resume(bench.now) == ()
+    assert bench.execution.doing(bench.now)[1] == 0.0
+    bench.controller_on = True
+    bench.goal, bench.goal_start = bench.execution.segment.points, bench.now
+    bench.joined_from = bench.position
+    bench.do(bench.execution.on_accepted(bench.now))
+    with pytest.raises(UsageError, match='not paused'):
+        bench.execution.resume(bench.now)
+    assert bench.run().outcome.code is Code.SUCCESS
+    assert bench.execution.notes == ()
+
+
 IN_PAUSE = {
     'joint pushed away': (lambda b: b.offset.__setitem__(1, 0.4), Code.TRACKING_ERROR),
     'effort': (lambda b: b.effort.__setitem__(0, -95.0), Code.EFFORT_LIMIT),

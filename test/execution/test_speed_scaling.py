@@ -94,6 +94,8 @@ def test_pause_and_resume_at_half_speed():
     assert np.array_equal(stood, robot.position)
     robot.do(robot.execution.resume).run()
     assert robot.outcome.code is Code.SUCCESS and fast(robot, segment) <= 0.5005
+    (note,) = robot.execution.notes
+    assert note.startswith('speed scaling fell to 0.5: the motion was slower than planned')
 
 
 def test_a_motion_paused_for_long_at_the_pendant_goes_on_to_its_end():

@@ -79,3 +79,17 @@ def test_absent_libraries_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delitem(sys.modules, f'robot_dynid.export.{module}', raising=False)
         with pytest.raises(MissingDependency, match='pip install'):
             getattr(model, f'to_{module}')()
+
+
+def test_frames_of_links_fixed_to_bodies_are_where_they_are() -> None:
+    model = model_named('seven_axis')
+    robot, peer = model.robot, pinocchio_model(model.arm).model
+    (link,) = (one for one in robot.links if one.name not in robot.bodies)
+    frame = peer.frames[peer.getFrameId(link.name)]
+    assert link.name == 'tool_link'
+    assert frame.parentJoint == peer.getJointId(robot.joints[link.body])
+    np.testing.assert_allclose(frame.placement.homogeneous, link.placement, rtol=0.0, atol=1e-12)
+    parts = pin.buildModelFromUrdf(robot.source)
+    body = parts.frames[parts.getFrameId('tool_link')]
+    np.testing.assert_allclose(frame.placement.homogeneous, body.placement.homogeneous,
+                               rtol=0.0, atol=1e-9)

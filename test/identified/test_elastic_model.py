@@ -14,6 +14,7 @@ from robot_dynid import load_robot
 from robot_dynid.errors import ModelError, UsageError
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.physical import INDEFINITE, impossible
+from robot_dynid.identified.states import effort_by_parameters
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.simulation.mujoco_model import elastic_accelerations
 from robot_dynid.simulation.plant import Plant
@@ -179,3 +180,12 @@ def test_elastic_model_refuses_bad_motor_states_and_stiffness() -> None:
     values[model.names.index('K2')] = -5.0
     with pytest.raises(ModelError, match=r'joint_2: stiffness is -5; .* method feasible'):
         replace(model, values=values).forward_elastic(*[zero] * 5)
+
+
+def test_the_effort_is_linear_in_the_parameters_behind_sensors_too() -> None:
+    robot, truth = mixed()
+    robot = replace(robot, drive=replace(robot.drive, torque_sensors=(3,)))
+    model = true_model(robot, truth)
+    states = np.random.default_rng(0).uniform(-1.0, 1.0, (3, 20, robot.n))
+    found = effort_by_parameters(model, *states) @ model.values
+    np.testing.assert_allclose(found, model.inverse(*states), rtol=1e-9, atol=1e-9)

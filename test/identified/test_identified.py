@@ -12,8 +12,11 @@ from identified_models import COULOMB, ROTORS, VISCOUS, WIDTH, nominal_model, st
 from tolerances import SAME_FORMULA, SOLVED
 
 from robot_dynid.errors import DynIdError, ModelError, UsageError
+from robot_dynid.friction import law_from
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.physical import impossible
+from robot_dynid.identified.structure import Structure
+from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.types import Samples
 
 
@@ -185,3 +188,16 @@ def test_a_model_of_another_process_needs_no_kernels_of_its_own() -> None:
     sent = pickle.loads(pickle.dumps(model))
     assert not {'_forward_dynamics', 'geometry'} & {*vars(sent), *vars(sent.robot)}
     np.testing.assert_array_equal(sent.forward(state, state, state), before)
+
+
+def test_laws_are_described_with_the_settings_that_they_have() -> None:
+    robot = load_robot('planar_3r')
+    laws = [('coulomb', {'width': 0.0125}),
+            ('stribeck+levelling', {'width': 0.02, 'speed': 0.2, 'levelling': {
+                'speed': 0.53, 'speeds': [-1.4, 1.4]}}), ('coulomb', {'width': 0.01})]
+    structure = Structure.of(True, [(name, law_from(name, settings)) for name, settings in laws])
+    assert structure.described == (
+        'coulomb: width 0.0125',
+        'stribeck+levelling: width 0.02, speed 0.2, levelling speed 0.53, speeds -1.4 1.4',
+        'coulomb: width 0.01')
+    assert Structure.uniform(robot, True, 'coulomb', {}).described == ('coulomb: width 0.01',)

@@ -33,9 +33,9 @@ from written_tables import (
 )
 
 from robot_dynid import load_log
-from robot_dynid.errors import DataError
+from robot_dynid.errors import DataError, UsageError
 from robot_dynid.io.tables.rows import Rows
-from robot_dynid.robot.columns import column_mapping, presets
+from robot_dynid.robot.columns import column_mapping, presets, read_mapping
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.serialization import robot_from_plain, robot_to_plain
 from robot_dynid.types import FloatArray, RawLog
@@ -372,3 +372,19 @@ def test_names_in_the_file_order_the_joints(
     log = load_log(path, robot)
     np.testing.assert_allclose(log.position, LOG.position[:, joints], rtol=1e-11)
     np.testing.assert_allclose(log.effort, LOG.effort[:, joints], rtol=1e-11)
+
+
+def test_a_mapping_is_the_name_of_a_preset_a_line_or_a_file(tmp_path: Path) -> None:
+    """A file may hold it under the key columns, as a robot YAML does."""
+    assert read_mapping('ur_rtde').name == 'ur_rtde'
+    line = '{time: t, position: q*}'
+    bare, whole, other = (tmp_path / f'{name}.yaml' for name in ('bare', 'whole', 'other'))
+    bare.write_text(line)
+    whole.write_text(f'urdf: a.urdf\ncolumns: {line}\n')
+    other.write_text('- a\n')
+    for text in (str(bare), str(whole), line):
+        channels = read_mapping(text).channels
+        assert {name: [one.column for one in found] for name, found in channels.items()} == {
+            'time': [('t',)], 'position': [('q*',)]}
+    with pytest.raises(UsageError, match=r'other.yaml must be the name of a preset'):
+        read_mapping(str(other))

@@ -395,3 +395,10 @@ def test_a_model_that_does_not_know_its_encoders_says_so() -> None:
     assert 'no calibration of its motor encoders' in monitor.advice()[0]
     reading = next(followed(monitor, log()))
     assert reading.deflected is None
+
+
+def test_motor_states_without_a_new_time_are_counted_and_not_used() -> None:
+    states, still = MotorStates(true_model()), np.zeros(2)
+    for time, unusable in ((np.nan, 1), (1.0, 1), (1.0, 2), (0.5, 3), (np.inf, 4), (1.5, 4)):
+        states.take(time, still, still)
+        assert states.unusable == unusable

@@ -10,8 +10,10 @@ from recordings import recording
 
 from robot_dynid.plausibility import content
 from robot_dynid.plausibility.excerpt import sample_excerpts
-from robot_dynid.plausibility.gate import examine, plausible_recordings
+from robot_dynid.plausibility.gate import Chosen, examine, plausible_recordings
 from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.signals.parts import Parts
+from robot_dynid.types import RawLog
 
 ROBOT = load_robot('planar_3r')
 LOGS = [recording(ROBOT, seed, 5.0) for seed in (0, 1, 2)]
@@ -49,3 +51,12 @@ def test_digests_are_compared_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
         shared = np.arange(first, first + 2 * count, 2, dtype=np.uint64)
         own = [np.append(shared, np.uint64(1000 + i)) for i in range(2)]
         assert content.candidates(2, own.__getitem__) == pairs
+
+
+def test_names_of_chosen_recordings_are_those_of_their_files() -> None:
+    time = np.arange(3.0)
+    logs = [RawLog(f'{i}.csv', ('a',), time, time[:, None]) for i in range(4)]
+    chosen = Chosen(logs, (3, 1))
+    assert chosen.sources == ('3.csv', '1.csv') and chosen[0] is logs[3]
+    stored = Chosen(Parts(tuple(logs)), (2, 0))
+    assert stored.sources == ('2.csv', '0.csv')

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from importlib import import_module, util
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from typing import Any
 
@@ -200,3 +201,20 @@ def test_the_command_watches_what_it_is_told_to(monkeypatch: pytest.MonkeyPatch)
     assert main(['doctor', '--robot', 'ur10e', '--topic', '/left/joint_states', '--controller',
                  'scaled', '--seconds', '7']) == 0
     assert seen == [('ur10e', live_system.Watched('/left/joint_states', 'scaled', 7.0))]
+
+
+@pytest.mark.parametrize(('installed', 'told'), [
+    ('7.1.2', 'from wheels (rclpy 7.1.2)'), ('', 'sourced (jazzy)')])
+def test_ros_comes_from_wheels_or_is_sourced(
+    monkeypatch: pytest.MonkeyPatch, installed: str, told: str
+) -> None:
+    def version(name: str) -> str:
+        assert name == 'ros-rclpy'
+        if not installed:
+            raise PackageNotFoundError(name)
+        return installed
+
+    monkeypatch.setattr('robot_dynid.setting_up.environment.version', version)
+    monkeypatch.setattr('robot_dynid.setting_up.environment.find_spec', lambda name: name)
+    found = ros_diagnosis({'ROS_DISTRO': 'jazzy'}, needed=True)
+    assert (found.level, found.what, found.remedy) == (OK, told, '')

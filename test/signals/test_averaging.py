@@ -291,7 +291,7 @@ def test_a_mean_period_has_no_ends(robot):
 
 
 def test_short_or_broken_motions_have_no_period() -> None:
-    """A period takes a second at least, and a motion of half a period more shows it."""
+    """A period takes two seconds at least, and a tenth of it more must show."""
     time = 0.01 * np.arange(600)
     motion = np.sin(np.outer(time, [2.0 * np.pi / 2.5, 2.0 * np.pi / 1.25]))
     whole = Samples(('a', 'b'), time, motion, motion, motion)

@@ -86,6 +86,8 @@ def test_efforts_of_drives_come_back_from_those_of_the_equations() -> None:
 def test_the_only_value_holds_at_all_times() -> None:
     found = interpolated(np.array([3.0]), np.array([[1.0, 2.0]]), np.array([0.0, 9.0, 3.0]))
     np.testing.assert_array_equal(found, [[1.0, 2.0]] * 3)
+    line = interpolated(np.array([0.0, 2.0]), np.array([[1.0], [5.0]]), np.array([0.5]))
+    np.testing.assert_allclose(line, [[2.0]], rtol=1e-12)
 
 
 def test_rows_without_a_torque_behind_a_gear_are_not_scored() -> None:

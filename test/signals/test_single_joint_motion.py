@@ -58,6 +58,6 @@ def test_single_joint_stretches_and_motions_have_the_same_thresholds() -> None:
 
 
 def test_a_single_row_takes_no_time() -> None:
-    time, least = 0.01 * np.arange(101), np.full(1, 1e-4)
+    time, least = 5.0 + 0.01 * np.arange(101), np.full(1, 1e-4)
     assert moving_seconds(time, time[:, None], least) == pytest.approx(1.0, rel=0.02)
     assert moving_seconds(time[:1], time[:1, None], least) == 0.0

@@ -12,7 +12,14 @@ from tolerances import DRIVE_STATICS
 from robot_dynid import load_robot
 from robot_dynid.dynamics.rigid_body import gravity_effort
 from robot_dynid.errors import UsageError
-from robot_dynid.simulation.arm import CONTROL_PERIOD, Arm, GravityPD, Setpoint, record
+from robot_dynid.simulation.arm import (
+    CONTROL_PERIOD,
+    Arm,
+    GravityPD,
+    Setpoint,
+    effort_limit,
+    record,
+)
 from robot_dynid.simulation.truth import load_truth
 
 ROBOT = load_robot('elastic_2r')
@@ -59,3 +66,24 @@ def test_gains_that_cannot_be_are_named() -> None:
         GravityPD([1.0], [0.0])
     with pytest.raises(UsageError, match='PD control of 1 motors, elastic_2r has 2 joints'):
         Arm(ROBOT, SMOOTH, GravityPD([1.0], [1.0]))
+
+
+def test_limits_of_currents_are_those_of_torques_over_the_gains() -> None:
+    limits = replace(ROBOT.limits, effort=np.array([60.0, np.inf]))
+    robot = replace(ROBOT, limits=limits)
+    np.testing.assert_array_equal(effort_limit(robot), [60.0, 100.0])
+    drive = replace(robot.drive, kind='current', gains=np.array([-4.0, 8.0]))
+    np.testing.assert_array_equal(effort_limit(replace(robot, drive=drive)), [15.0, 12.5])
+
+
+def test_a_driver_that_takes_the_weight_off_reports_the_rest() -> None:
+    rigid = load_robot('planar_3r')
+    free = replace(rigid, drive=replace(rigid.drive, kind='gravity_compensated_torque'))
+    pose, still = np.array([0.4, -0.9, 0.9]), np.zeros(3)
+    whole, rest = (Arm(robot, load_truth(rigid)) for robot in (rigid, free))
+    for arm in (whole, rest):
+        arm.place(pose)
+        arm.control(Setpoint(pose + 0.01, still, still))
+    weight = gravity_effort(rigid, pose[None])[0]
+    np.testing.assert_allclose(whole.effort() - rest.effort(), weight, rtol=1e-9, atol=1e-9)
+    assert np.abs(weight).min() > 1.0
