@@ -18,11 +18,13 @@ from random_robots import Peer, random_urdf
 from tolerances import ENERGY_RATE, SAME_FORMULA, STIFF_GEARS
 
 from robot_dynid import load_robot
+from robot_dynid.dynamics import rigid_body
 from robot_dynid.dynamics.elastic import ElasticDynamics, coordinates
 from robot_dynid.dynamics.gears import Gears
 from robot_dynid.dynamics.rigid_body import forward_dynamics
 from robot_dynid.dynamics.rotors import Rotors
 from robot_dynid.errors import ModelError, UsageError
+from robot_dynid.friction import AxisFriction, law_from
 from robot_dynid.identified.structure import Structure
 from robot_dynid.reduction.numeric import full_regressor, random_states, reduce_numeric
 from robot_dynid.robot.model import Drive, RobotModel
@@ -278,3 +280,23 @@ def test_gears_sum_the_amplitudes_of_their_hysteresis() -> None:
     gears = Gears((0, 2, 3), *np.ones((4, 3)), states=states)
     np.testing.assert_array_equal(gears.amplitudes, [2.0, 7.0, 0.0])
     np.testing.assert_array_equal(gears.hysteretic, [True, True, False])
+
+
+def test_stiff_gears_bear_friction_under_load_as_rigid_joints_do() -> None:
+    """Motors with the friction, under the load of the nominal links, that rigid joints have."""
+    rng, law = np.random.default_rng(0), law_from('coulomb+load')
+    values = [rng.uniform(0.5, 2.0, len(law.parameters)) for _ in range(2)]
+    friction = AxisFriction.of(np.eye(2), [law, law], values, (np.eye(2), ARM.nominal))
+    gears = gears_of(ARM, stiffness=1e9)
+    loaded = friction.on(gears.motors(2), 4)
+    step = 1e-2
+    angle = step * np.arange(200)[:, None] * [1.0, 1.7]
+    rates = np.array([1.0, 1.7])
+    motion = np.array([1.0 - np.cos(angle), rates * np.sin(angle), rates**2 * np.cos(angle)])
+    _, effort = ElasticDynamics(ARM, ARM.nominal, np.zeros((2, 2)), gears, loaded).inverse(
+        motion, step)
+    rigid = rigid_body.InverseDynamics(ARM.rigid, ARM.nominal, 0.5 * np.eye(2), friction)(*motion)
+    np.testing.assert_allclose(effort[5:-5], rigid[5:-5], rtol=0.0,
+                               atol=1e-3 * np.abs(rigid).max())
+    without = rigid_body.InverseDynamics(ARM.rigid, ARM.nominal, 0.5 * np.eye(2))(*motion)
+    assert np.abs(rigid - without).max() > 0.1 * np.abs(rigid).max()

@@ -9,7 +9,7 @@ from motions import torque_model
 from single_joint_recordings import planned, truth_of, with_effort
 
 from robot_dynid.estimation.experiment import Experiment
-from robot_dynid.estimation.uncertainty.held_out import consistency
+from robot_dynid.estimation.uncertainty.held_out import consistency, surely_lower
 from robot_dynid.identification.identify import identify
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.robot.robot_file import load_robot
@@ -60,3 +60,16 @@ def test_joints_that_move_in_turn_are_tested_while_they_move(missing, joints):
         cutoff=20.0, ramp_width=0.05, effort_lag=0.0)).warnings
     named = [one.split(':')[0] for one in warnings if 'rank [H tau] exceeds rank H' in one]
     assert named == [f'joint {model.robot.joints[1]}' for _ in joints]
+
+
+def test_errors_are_surely_lower_by_the_ranks_of_their_gains() -> None:
+    """One-sided: of ten gains all above zero, chance makes one in 2^10."""
+    rng = np.random.default_rng(0)
+    errors = rng.uniform(1.0, 2.0, 10)
+    better = errors - rng.uniform(0.1, 0.2, 10)
+    assert surely_lower(better, errors, 1.0 - 1.01 / 2**10)
+    assert not surely_lower(better, errors, 1.0 - 0.99 / 2**10)
+    assert not surely_lower(errors, better, 0.5)
+    assert not surely_lower(errors, errors, 0.5)
+    once = np.where(np.arange(10) == 3, errors + 5.0, better)  # worse on average
+    assert not surely_lower(once, errors, 0.5)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import SimpleNamespace as Mapping
 
 import numpy as np
@@ -141,3 +141,53 @@ def test_identify_undoes_delays_of_encoders() -> None:
     assert 'joint_1 by 1 ms' in result.warnings[0]
     ignored = identify(robot, logs, 'elastic', replace(recipe, encoder_delays={})).model
     assert min(gear.damping / d for gear, d in zip(ignored.record.gears, D, strict=True)) > 20.0
+
+
+@dataclass(frozen=True)
+class Geared:
+    """A model as far as it is looked at: elastic joints, and those whose stiffness is open."""
+
+    elastic_joints: tuple[str, ...] = ()
+    open_ones: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    feasible: object = None
+
+    @property
+    def record(self) -> object:
+        """Return the stiffness of its gears, known to a thousandth unless open."""
+        return Mapping(rigid_beside=(), gears=[
+            Mapping(joint=joint, stiffness=1e4, stiffness_std=1e4 if joint in self.open_ones
+                    else 10.0) for joint in self.elastic_joints])
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A result as far as it is looked at."""
+
+    model: Geared
+    warnings: tuple[str, ...] = ('late',)
+
+
+def test_identify_keeps_only_gears_that_are_determined(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once without that of the second joint, whose fit leaves that of the first open."""
+    asked: list[tuple[str, Recipe]] = []
+    results = [Fitted(model) for model in (
+        Geared(('joint_1', 'joint_2'), ('joint_2',)), Geared(('joint_1',), ('joint_1',)),
+        Geared())]
+
+    def fit(gathered: tuple[str, Recipe], *_: object) -> Fitted:
+        asked.append(gathered)
+        return results[len(asked) - 1]
+
+    where = 'robot_dynid.identification.identify.'
+    monkeypatch.setattr(f'{where}gather', lambda robot, logs, request, *_: (
+        request.estimator.name, request.recipe))
+    monkeypatch.setattr(f'{where}fit_gathered', fit)
+    delays = {'joint_1': 1e-3, 'joint_2': 2e-3}
+    found = identify(load_robot('elastic_2r'), [], 'elastic', Recipe(encoder_delays=delays))
+    assert [(name, one.elastic_joints, one.encoder_delays) for name, one in asked] == [
+        ('elastic', None, delays), ('elastic', ('joint_1',), {'joint_1': 1e-3}), ('wls', (), {})]
+    first, second, last = found.warnings
+    assert first.startswith('joint_2: rigid in the dynamics, because the efforts leave')
+    assert second.startswith('joint_1: rigid') and last == 'late'
+    assert found.model.warnings == found.warnings

@@ -195,9 +195,11 @@ def test_laws_are_described_with_the_settings_that_they_have() -> None:
     laws = [('coulomb', {'width': 0.0125}),
             ('stribeck+levelling', {'width': 0.02, 'speed': 0.2, 'levelling': {
                 'speed': 0.53, 'speeds': [-1.4, 1.4]}}), ('coulomb', {'width': 0.01})]
-    structure = Structure.of(True, [(name, law_from(name, settings)) for name, settings in laws])
+    structure = Structure.of(
+        True, [(name, law_from(name, settings)) for name, settings in laws], None)
     assert structure.described == (
         'coulomb: width 0.0125',
         'stribeck+levelling: width 0.02, speed 0.2, levelling speed 0.53, speeds -1.4 1.4',
         'coulomb: width 0.01')
-    assert Structure.uniform(robot, True, 'coulomb', {}).described == ('coulomb: width 0.01',)
+    same = Structure.uniform(robot, True, 'coulomb', {'width': 0.01})
+    assert same.described == ('coulomb: width 0.01',)

@@ -3,13 +3,15 @@ a real controller."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from robot_dynid import load_robot
 from robot_dynid.simulation.arm import CONTROL_PERIOD, Setpoint
 from robot_dynid.simulation.simulator import SETPOINT_DELAY, Simulator, start_position
-from robot_dynid.simulation.truth import load_truth
+from robot_dynid.simulation.truth import Noise, load_truth
 from robot_dynid.types import FloatArray
 
 AMPLITUDE, FREQUENCY, EVERY = 0.4, 2.0 * np.pi * 0.3, 4
@@ -71,3 +73,25 @@ def test_the_last_of_the_next_cycles_is_ahead_of_the_setpoints() -> None:
         simulator.command(time, Setpoint(still, still, still))
     simulator.advance(round((0.028 + SETPOINT_DELAY) / CONTROL_PERIOD))
     assert [simulator.ahead(cycles) for cycles in (1, 2, 4)] == [False, False, True]
+
+
+def test_readings_have_the_fault_that_is_set_and_the_motors_of_elastic_arms() -> None:
+    robot = load_robot('elastic_2r')
+    simulator = Simulator(robot, replace(load_truth(robot), noise=Noise(
+        position_step=1e-3, motor_position_step=1e-6)))
+    place, still = np.array([0.3, -0.2]), np.zeros(2)
+    simulator.command(0.0, Setpoint(place, still, still))
+    reading = simulator.advance(1)
+    motors = simulator.view()[1]
+    assert reading.motor_position is not None and reading.motor_velocity is not None
+    np.testing.assert_allclose(reading.motor_position, motors[0], rtol=0.0, atol=1e-5)
+    bent = motors[0] - reading.position
+    assert np.abs(bent).max() > 2e-4, 'the weight bends the gears'
+    before = reading.effort
+    simulator.fault = 'effort_spike'
+    np.testing.assert_allclose(simulator.advance(1).effort,
+                               [robot.limits.effort[0], before[1]], rtol=0.05)
+    simulator.fault = 'no_effort'
+    assert np.isnan(simulator.advance(1).effort).all()
+    rigid = load_robot('planar_3r')
+    assert Simulator(rigid, load_truth(rigid)).advance(1).motor_position is None
