@@ -40,6 +40,7 @@ from robot_dynid.estimation.experiment import Experiment, TorqueModel
 from robot_dynid.io.csv import read_csv, write_csv
 from robot_dynid.signals.filters import zero_phase_low_pass
 from robot_dynid.signals.prepare import Preprocessing, prepare, repair
+from robot_dynid.types import Samples
 
 #: pairs of opposite noises whose mean tells what is expected of the regressor
 PAIRS = 4
@@ -256,3 +257,14 @@ def test_impossible_cutoffs_are_refused() -> None:
     with pytest.raises(UsageError, match='instrument_cutoff must be positive'):
         InstrumentalVariables(instrument_cutoff=-1.0)
     assert replace(InstrumentalVariables(), instrument_cutoff=3.0).name == 'iv'
+
+
+def test_the_instrument_of_a_single_row_is_that_row_at_constant_velocity() -> None:
+    time = np.append(0.01 * np.arange(100), 5.0)
+    motion = np.sin(np.outer(time, [1.0, 2.0]))
+    samples = Samples(('a', 'b'), time, motion, 3.0 * motion, 9.0 * motion, starts=(0, 100))
+    clean = instrument_samples(samples, 20.0)
+    np.testing.assert_allclose(clean.position[-1], motion[-1], rtol=1e-12)
+    np.testing.assert_allclose(clean.velocity[-1], 3.0 * motion[-1], rtol=1e-12)
+    np.testing.assert_array_equal(clean.acceleration[-1], 0.0)
+    np.testing.assert_allclose(clean.position[:100], motion[:100], rtol=0.0, atol=1e-3)

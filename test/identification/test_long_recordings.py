@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tracemalloc
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +31,7 @@ from robot_dynid.signals.alignment import take
 from robot_dynid.signals.parts import Parts
 from robot_dynid.signals.prepare import Preprocessing, prepare, repair
 from robot_dynid.simulation.truth import load_truth
-from robot_dynid.types import RawLog
+from robot_dynid.types import Part, RawLog
 from robot_dynid.validation.validate import validate
 from robot_dynid_evaluation.bench.long_recordings import mapped, write_recording
 
@@ -117,6 +118,33 @@ def test_rows_around_samples_count_in_memory(
         (once,) = prepared
         (again,) = prepared
         assert (once is again) == kept
+
+
+def test_parts_that_cannot_be_used_are_left_out_unless_there_is_no_other(
+    robot: RobotModel
+) -> None:
+    time = 0.01 * np.arange(400)
+    motion = np.sin(np.outer(time, np.arange(1.0, 1.0 + robot.n)))
+    whole = RawLog('long, 0 to 4 s', robot.joints, time, motion, effort=motion,
+                   part=Part(-np.inf, np.inf, 0.0, 'long'))
+    short, good = (repair(robot, take(whole, slice(0, rows))) for rows in (12, 400))
+    settings, stages = Preprocessing(10.0), list[tuple[str, float]]()
+    prepared = Prepared(robot, [short, good], settings, lambda *stage: stages.append(stage))
+    for _ in range(2):
+        assert len(list(prepared)) == 1
+    assert list(prepared.unusable) == [0] and 'no stretch is longer' in prepared.notes[0][0]
+    assert [stages[i][0] for i in (0, 2)] == [
+        'reducing the recordings', 'going through the recordings again']
+    (unfiltered,) = prepared.as_recorded.read()
+    np.testing.assert_allclose(unfiltered[0].position, good.parts[0].position)
+    with pytest.raises(DataError, match='no stretch is longer'):
+        list(Prepared(robot, [short, short], settings, lambda *_: None))
+
+
+def test_choices_need_a_stretch_that_can_be_used(robot: RobotModel, log: RawLog) -> None:
+    silent = replace(log, effort=np.full_like(log.position, np.nan))
+    with pytest.raises(DataError, match=r'holds no finite value.*part of the recording is omitted'):
+        Recordings(robot, Parts((silent,), 5000, 5000), FIXED).excerpt(10_000)
 
 
 MEASURE = """

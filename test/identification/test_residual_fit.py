@@ -7,11 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from motions import torque_model
 
 from robot_dynid.effects.deflection import GearModel
 from robot_dynid.errors import ModelError, UsageError
+from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.identification.identify import IdentificationResult, identify
 from robot_dynid.identification.recipe import Recipe, recipe_from_dict
+from robot_dynid.identification.residual_fit import Training
 from robot_dynid.identified.caution import cautions
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.model_file import DIGEST
@@ -20,7 +23,7 @@ from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.signals.prepare import Preprocessing, prepare, repair
 from robot_dynid.simulation.plant import Plant
-from robot_dynid.types import RawLog
+from robot_dynid.types import RawLog, Samples
 from robot_dynid.validation.validate import validate
 
 STIFFNESS = np.array([8e3, 6e3, 3e3])
@@ -155,3 +158,21 @@ def test_radial_networks_fit_the_residual_too(robot: RobotModel) -> None:
 def test_unknown_residuals_are_refused() -> None:
     with pytest.raises(UsageError, match='choose one of auto, none, gear, gmr, rbf'):
         recipe_from_dict({'residual': 'svm'})
+
+
+def test_what_is_explained_is_taken_off_in_the_order_of_the_recordings() -> None:
+    model = torque_model('planar_3r')
+    rng = np.random.default_rng(0)
+    recordings = []
+    for count in (30, 50):
+        q, qd, qdd, effort = rng.normal(size=(4, count, 3))
+        recordings.append(Samples(model.robot.joints, 0.01 * np.arange(count), q, qd, qdd, effort,
+                                  effort + 1.0))
+    training = Training.of(Experiment.of(model, recordings), needed=False)
+    assert training is not None
+    explained = rng.normal(size=(80, 3))
+    left = training.without(explained).recordings
+    for samples, rest, part in zip(recordings, left, (explained[:30], explained[30:]),
+                                   strict=True):
+        np.testing.assert_allclose(rest.effort, samples.effort - part, rtol=0.0, atol=1e-15)
+        np.testing.assert_allclose(rest.measured, samples.measured - part, rtol=0.0, atol=1e-15)

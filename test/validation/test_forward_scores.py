@@ -7,14 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from identified_models import ALL_LAWS, Law, model_with_laws
+from identified_models import ALL_LAWS, Law, model_with_laws, nominal_model
 from scipy.interpolate import CubicSpline
 from tolerances import NOISE_FLOOR
 
 from robot_dynid.cli.main import main
 from robot_dynid.cli.validate import forward_scores
 from robot_dynid.dynamics.rigid_body import inverse_dynamics
-from robot_dynid.errors import ModelError, RefusedJointWarning
+from robot_dynid.errors import DataError, ModelError, RefusedJointWarning
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.io.csv import write_csv
 from robot_dynid.robot.model import RobotModel
@@ -294,3 +294,13 @@ def test_external_torque_acts_on_the_links_of_elastic_joints() -> None:
     found = validate_forward(model, [log])
     assert max(score.relative_error for score in found.model['all'].values()) < 1e-3
     assert found.horizons == () and any('external wrench' in text for text in found.warnings)
+
+
+@pytest.mark.parametrize('validated', [validate, validate_forward])
+def test_a_whole_recording_that_is_too_short_is_refused(validated) -> None:
+    """Of a long recording only the part would be omitted."""
+    model = replace(nominal_model('planar_3r'), not_identified=())
+    time = 0.01 * np.arange(12)
+    motion = np.sin(np.outer(time, [1.0, 2.0, 3.0]))
+    with pytest.raises(DataError, match=r'short: no stretch is longer than 0.4 s'):
+        validated(model, [RawLog('short', model.joints, time, motion, effort=motion)])

@@ -102,8 +102,8 @@ class Recordings(Sequence[Repaired]):
                 repaired.append(self._repair(log))
             except Unusable as error:
                 problem = error
-        if not repaired:
-            raise problem or DataError('no recording to choose from')
+        if problem is not None and not repaired:
+            raise problem
         return repaired
 
     def _spaced(self, rows: int) -> list[Repaired]:
