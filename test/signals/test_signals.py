@@ -277,4 +277,5 @@ def test_fewer_than_four_uneven_rows_are_no_motion() -> None:
     time = np.array([0.0, 0.1, 0.25, 0.3])
     log = RawLog('short', ('a',), time, time[:, None])
     assert len(resample_uniform(take(log, slice(0, 3)), 0.05).time) == 0
-    np.testing.assert_allclose(resample_uniform(log, 0.05).time, 0.05 * np.arange(7), atol=1e-12)
+    np.testing.assert_allclose(resample_uniform(log, 0.05).time, 0.05 * np.arange(7), rtol=0.0,
+                               atol=1e-12)
