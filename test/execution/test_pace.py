@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tolerances import PACE_DERIVATIVES
 
+from robot_dynid.execution.clocks import PathTime
 from robot_dynid.execution.pace import (
     Pacing,
     Ramp,
@@ -143,3 +144,12 @@ def test_a_slow_pass_is_the_same_path_and_keeps_the_limits():
     assert not faults(slow, LIMITS.scaled(1.0, 0.26), 60.0)
     assert faults(slow, LIMITS.scaled(1.0, 0.2), 60.0)
     assert np.allclose(slow.sample(0.2 + 4.0).position, points.sample(0.2 + 1.0).position)
+
+
+def test_a_report_is_taken_to_be_true_when_its_motion_had_come_so_far():
+    """Before any, the motion began in the middle between two instants."""
+    path = PathTime()
+    path.begin(10.0, 12.0)
+    assert path.reported_at == 11.0
+    path.note(13.0, 2.5, 1.0, None)
+    assert (path.reported_at, path.elapsed(13.0)) == (13.0, 2.5)

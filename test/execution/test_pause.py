@@ -109,6 +109,9 @@ def test_a_pause_taken_back_while_a_goal_is_sent_does_not_come():
     bench.do(bench.execution.pause(bench.now))
     assert bench.execution.resume(bench.now) == ()
     assert bench.execution.doing(bench.now)[1] == 0.0
+    start = bench.execution.segment.points.sample(0.0).position[0]
+    assert bench.execution.tracking_error(bench.now) == pytest.approx(
+        start - bench.position, abs=1e-3)
     bench.controller_on = True
     bench.goal, bench.goal_start = bench.execution.segment.points, bench.now
     bench.joined_from = bench.position
