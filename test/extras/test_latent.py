@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from motions import noisy, noisy_log, parameter_errors, torque_model
+from motions import lively, noisy, noisy_log, parameter_errors, torque_model
 from scipy.interpolate import make_interp_spline
 from tolerances import DIFFERENCE, SAME_FORMULA
 
@@ -37,7 +37,9 @@ from robot_dynid_extras.latent.coordinate_equations import CoordinateEquations
 from robot_dynid_extras.latent.latent import LatentDetails
 from robot_dynid_extras.latent.motion import (
     CAUCHY,
+    LatentFit,
     LatentProblem,
+    LatentState,
 )
 from robot_dynid_extras.latent.stretches import stretches_of
 
@@ -387,6 +389,145 @@ def test_laws_are_taken_only_where_the_fit_with_them_is_kept(
         np.zeros(len(fit.condensed)), np.zeros((len(fit.condensed), len(fit.state.values)))))
     taken = ESTIMATORS['latent'].laws(data, chosen, [(), ()])
     assert list(taken) == (falling if gain > 0.0 else chosen)
+
+
+def falling(
+    monkeypatch: pytest.MonkeyPatch, ends: Sequence[Sequence[float]], after: float = 0.5,
+    without: Sequence[Sequence[str]] = ((), ()), values: float = 1.0,
+) -> tuple[list[tuple[str, float, float]], list[tuple[LatentProblem, LatentState]]]:
+    """Return name, width and speed of the laws chosen where fits find the speeds ``ends``.
+
+    Beside them what each fit began with. The misfits of stretches left out go from 1 to ``after``;
+    below 0.1 rad/s encoders do not tell joint 2 from rest.
+    """
+    model, begun = elastic_model(), []
+    state = LatentState((), np.arange(1.0, 1.0 + len(model.reduction.names)), np.zeros(0),
+                        np.array([1.0, 2.0, 3.0, 4.0]), 0.05)
+    first = LatentProblem(model, (), np.ones(len(state.values), dtype=bool),
+                          slowest=np.array([0.005, 0.1]))
+
+    def fit(of: LatentProblem, state: LatentState) -> LatentFit:
+        begun.append((of, state))
+        return LatentFit(replace(state, shapes=np.array(ends[len(begun) - 1]),
+                                 values=values * state.values), (), 1, ())
+
+    monkeypatch.setattr(LatentProblem, 'fit', fit)
+    monkeypatch.setattr(latent, 'misfits_of', lambda of, _: (
+        np.full(7, after if of.searched else 1.0), np.zeros((7, 1))))
+    stages: list[tuple[str, float]] = []
+    found = latent.better_laws(
+        (first, LatentFit(state, (), 1, ())), [('coulomb', law_from('coulomb', {'width': WIDTH}))]
+        * 2, without, lambda stage, share: stages.append((stage, share)))
+    assert stages == [('choosing friction along the estimated motion', 0.0)]
+    told = [(name, law.settings()) for name, law in found]
+    return [(name, own['width'], own.get('speed', 0.0)) for name, own in told], begun
+
+
+def test_the_search_for_falling_friction_begins_with_the_fit_of_other_laws(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """At 0.1 rad/s or twice the speed that encoders tell from rest; errors are 30 times those."""
+    laws, [(sought, state)] = falling(monkeypatch, [(0.07, 0.9)])
+    assert laws == [('stribeck', 2e-3, 0.07), ('stribeck', 2e-3, 0.9)]
+    assert [(one.axes, one.path, one.low, one.high) for one in sought.searched] == [
+        ((0,), ('speed',), 0.04, 1.0), ((1,), ('speed',), 0.2, 1.0)]
+    assert state.shapes.tolist() == [0.1, 0.2]
+    assert state.errors.tolist() == [30.0, 60.0, 90.0, 120.0]
+    assert sought.slowest.tolist() == [0.005, 0.1] and sought.chosen.all()
+    names, before = sought.model.reduction.names, elastic_model().reduction.names
+    assert set(names) - set(before) == {'fs1', 'fs2'}
+    assert dict(zip(names, state.values.tolist(), strict=True)) == {
+        **{name: 1.0 + i for i, name in enumerate(before)}, 'fs1': 0.0, 'fs2': 0.0}
+
+
+@pytest.mark.parametrize(('ends', 'axes', 'speeds'), [
+    ([(0.0439, 0.5), (0.3,)], [(0, 1), (1,)], (0.0, 0.3)),
+    ([(0.0441, 0.5)], [(0, 1)], (0.0441, 0.5)),
+    ([(0.5, 0.91), (0.3,)], [(0, 1), (0,)], (0.3, 0.0)),
+    ([(0.5, 0.908)], [(0, 1)], (0.5, 0.908)),
+    ([(0.5, 0.21), (0.95,)], [(0, 1), (0,)], (0.0, 0.0)),
+])
+def test_an_axis_whose_speed_ends_at_a_bound_keeps_its_law(
+    ends: list[tuple[float, ...]], axes: list[tuple[int, ...]], speeds: tuple[float, float],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Within a tenth of 0.04, of 0.2 or of 1 rad/s; all others are sought once more."""
+    laws, begun = falling(monkeypatch, ends)
+    assert [tuple(axis for one in of.searched for axis in one.axes) for of, _ in begun] == axes
+    assert laws == [('stribeck', 2e-3, speed) if speed else ('coulomb', WIDTH, 0.0)
+                    for speed in speeds]
+
+
+@pytest.mark.parametrize(('setting', 'changed'), [
+    ({'after': 1.0}, []), ({'values': np.nan}, []), ({'without': [('stribeck',)] * 2}, []),
+    ({'without': [('levelling',), ('load', 'stribeck')]}, [0]),
+    ({'without': [('stribeck',), ()]}, [1])])
+def test_falling_friction_is_taken_where_it_is_allowed_finite_and_surely_better(
+    setting: dict[str, Any], changed: list[int], monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    laws, _ = falling(monkeypatch, [(0.5,) * max(1, len(changed))] if changed else [(0.5, 0.5)],
+                      **setting)
+    assert [i for i, (name, *_) in enumerate(laws) if name == 'stribeck'] == changed
+
+
+@pytest.mark.parametrize(('details', 'words'), [
+    (LatentDetails('wls', 7, 0.5, 4, gain=0.25, sure=True, kept=True),
+     '4 rounds from wls; per sample of stretches left out the logarithm of the likelihood is '
+     '0.25 above that with wls, surely: kept'),
+    (LatentDetails('elastic', 9, 1.0, 12, gain=-0.5),
+     '12 rounds from elastic; per sample of stretches left out the logarithm of the likelihood is '
+     '0.5 below that with elastic, not surely: the parameters of elastic are kept'),
+    (LatentDetails('elastic', 2, 1.0, 3, sure=True, undetermined=('K1', 'K2')),
+     '3 rounds from elastic; per sample of stretches left out the logarithm of the likelihood is '
+     '0 above that with elastic, surely, with K1, K2 unknown: the parameters of elastic are kept'),
+])
+def test_the_sentence_of_a_latent_fit_says_why_it_was_kept(
+    details: LatentDetails, words: str
+) -> None:
+    assert details.sentence(()) == (
+        f'motion and parameters at once on {details.stretches} stretches of '
+        f'{details.seconds:g} s, {words}')
+
+
+def test_at_most_five_contradicted_parameters_are_named() -> None:
+    off = tuple(latent.Bias(f'p{i}', 2.0 * i, 0.5) for i in range(1, 8))
+    details = LatentDetails('wls', 7, 0.5, 4, sure=True, contradicted=off)
+    assert details.refusal == (
+        'instrumental variables contradict the method latent: it finds p1 +4.0, p2 +8.0, p3 '
+        '+12.0, p4 +16.0, p5 +20.0 of their deviations away')
+    assert details.sentence(()).endswith(
+        'surely, with p1, p2, p3, p4, p5 contradicted by instrumental variables: the parameters '
+        'of wls are kept')
+    assert replace(details, contradicted=()).refusal == (
+        'the misfit on stretches left out is not surely lower with the method latent than with '
+        'wls')
+    assert replace(details, undetermined=('K1', 'K2')).refusal.startswith(
+        'the method latent does not tell K1, K2 from infinity')
+    assert replace(details, kept=True).refusal == ''
+
+
+def test_the_table_of_a_latent_fit_shows_microradians_and_newton_metres() -> None:
+    details = LatentDetails('elastic', 2, position_noise=np.array([1e-3, 2.5e-5]),
+                            effort_error=np.array([4.0, 0.5]))
+    (table,) = details.tables(('joint_1', 'joint_2', 'unused'))
+    assert [row.cells for row in table.rows] == [
+        ('joint_1', '1000', '4'), ('joint_2', '25', '0.5')]
+    assert table.columns == ('', 'encoder [µrad, µm]', 'equation [N m, N]')
+
+
+def test_a_fit_that_runs_away_leaves_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run_away(*_: object) -> None:
+        raise np.linalg.LinAlgError
+
+    monkeypatch.setattr(latent.Fitted, 'of', run_away)
+    model = torque_model('planar_3r')
+    data = Experiment.of(model, [lively(model, 300, noise=0.02)])
+    found, start = ESTIMATORS['latent'].fit(data), ESTIMATORS['wls'].fit(data)
+    assert np.array_equal(found.values, start.values) and found.method == 'latent'
+    said = 'motion and parameters do not come to an agreement: the parameters of '
+    assert found.warnings == (*start.warnings, f'{said}the method wls are kept')
+    assert found.details.sentence(model.robot.joints) == f'{said}wls are kept'
+    assert found.details.tables(model.robot.joints) == ()
 
 
 def beyond(log: RawLog) -> FloatArray:

@@ -91,8 +91,7 @@ class ReducedFleet:
 @one_blas_thread()
 def reduced(
     like: RecordedInformation, listed: tuple[Sequence[ArmRecording], Parts],
-    workers: tuple[Recorded, Keeper], recipe: Recipe | None = None,
-    progress: Progress | None = None,
+    workers: tuple[Recorded, Keeper], recipe: Recipe, progress: Progress,
 ) -> ReducedFleet:
     """Reduce the ``listed`` recordings, which come with their files, with the choices of ``like``.
 
@@ -100,7 +99,6 @@ def reduced(
     cannot be used, or is a copy of another one, is left out. Raises UsageError for one without
     time, DataError where all are left out.
     """
-    recipe, progress = recipe or Recipe(), progress or (lambda *_: None)
     recorded, keeper = workers
     found, left_out = list[KeptRecording](), dict[str, str]()
     known: dict[tuple[str, ...], str] = {}

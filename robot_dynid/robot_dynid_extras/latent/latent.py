@@ -152,6 +152,8 @@ def _tried(
     return Tried(tuple(own), misfits_of(other, found)[0])
 
 
+#: said of a fit that is not finite
+RAN_AWAY = 'motion and parameters do not come to an agreement'
 #: parameters named where a fit is refused
 NAMED = 5
 #: eigenvalues of equations below this share of the largest are rounding
@@ -199,6 +201,8 @@ class LatentDetails(Details):
 
     def sentence(self, rows: Sequence[str]) -> str:
         """Return the likelihood of stretches left out beside that of the start."""
+        if not self.stretches:
+            return f'{RAN_AWAY}: the parameters of {self.start} are kept'
         verdict = 'kept' if self.kept else f'the parameters of {self.start} are kept'
         side = 'above' if self.gain >= 0.0 else 'below'
         unknown = f', with {", ".join(self.undetermined)} unknown' if self.undetermined else ''
@@ -213,6 +217,8 @@ class LatentDetails(Details):
 
     def tables(self, rows: Sequence[str]) -> tuple[Table, ...]:
         """Return the noise of every encoder and the error of its equation."""
+        if not self.stretches:
+            return ()
         cells = tuple(Row((name, number(1e6 * float(noise)), number(float(error))))
                       for name, noise, error in zip(
                           rows, self.position_noise, self.effort_error, strict=False))
@@ -267,8 +273,7 @@ class Latent(Estimator):
         try:
             estimate, details = _compared(experiment, Fitted.of(experiment, start))
         except np.linalg.LinAlgError:
-            return _kept(start, LatentDetails(start.method),
-                         'motion and parameters do not come to an agreement')
+            return _kept(start, LatentDetails(start.method), RAN_AWAY)
         if not details.kept:
             return _kept(start, details, details.refusal)
         return replace(estimate, details=details)

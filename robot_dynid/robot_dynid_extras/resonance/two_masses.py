@@ -16,6 +16,7 @@ Source: Spong, ASME J. Dyn. Syst. Meas. Control 1987, 109, 310-319; Bendat, Pier
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -217,8 +218,8 @@ def motor_resonance(
     if part.motor_position is not None and np.isfinite(part.motor_position[:, j]).all():
         position, own = part.motor_position[:, j], 'motor_position'
     elif part.motor_position is not None:
-        raise DataError(next((n for n in repaired.notes if f'motor states of {joint}:' in n),
-                             f'{log.source}: there are no motor states of {joint}'))
+        raise DataError(next(note for note in repaired.notes if re.search(
+            rf'motor states of (.*, )?{re.escape(joint)}[,:]', note)))
     assert part.effort is not None
     effort = robot.motor_torque(part.effort * robot.torque_factors)[:, j]
     found = two_masses(response(position, effort, repaired.step, band))
