@@ -37,7 +37,7 @@ ALL = (0, 1, 2)
 
 def excerpt_of(robot: RobotModel) -> Excerpt:
     """Return 160 rows of sines in all joints, and 20 blocks of their travel."""
-    phase = np.outer(np.arange(160) / 16.0, [0.7, 1.1, 1.9]) + [0.0, 1.0, 2.0]
+    phase = np.outer(np.arange(160) / 16.0, [0.7, 1.1, 1.9]) + np.arange(3.0)
     rate = np.array([0.7, 1.1, 1.9])
     q, qd, qdd = np.sin(phase), rate * np.cos(phase), -rate**2 * np.sin(phase)
     travel = np.outer(np.cos(np.arange(20.0)), [0.1, 0.2, 0.3])
@@ -264,7 +264,7 @@ def test_efforts_of_another_size_than_the_links_are_currents(size: float, words:
     np.testing.assert_allclose(one.change.effort * size, 1.0, atol=1e-6 if not words else 0.2)
     np.testing.assert_allclose(one.change.effort[[0, 2]] * size, 1.0, rtol=1e-6)
     assert (one.joints, one.free) == ((ALL, 3) if words else ((), 1))
-    assert one.looks.endswith(f'they look like {words}') if words else one.looks == one.remedy == ''
+    assert f'they look like {words}' in one.looks if words else one.looks == one.remedy == ''
     assert ('divide efforts by 1000' in one.remedy) == (size > 5.0)
 
 
@@ -335,7 +335,8 @@ def test_changes_of_motion_share_equations_only_if_equal() -> None:
     """Factors of efforts and of measured velocities are no motion."""
     changes = [Change(), Change(position=np.ones(3)), Change(offset=np.ones(3)), Change(time=2.0),
                Change(gravity=np.ones(3)), Change(kind='torque'), Change(length=2.0),
-               Change(mass=2.0), Change(sprung=(1,)), Change(swapped=(0, 1), channels=('position',)),
+               Change(mass=2.0), Change(sprung=(1,)),
+               Change(swapped=(0, 1), channels=('position',)),
                zero(3, 0, 30.0).change, zero(3, 1, 30.0).change]
     assert len({one.motion for one in changes}) == len(changes)
     assert {Change().motion} == {one.motion for one in (
