@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from tolerances import DEFLECTION, OFFSET
 
+from robot_dynid.errors import DataError
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.robot_file import load_robot
-from robot_dynid.signals.encoders import Encoder, encoders_of
+from robot_dynid.signals.encoders import Encoder, encoders_of, noise, resolution
 from robot_dynid.signals.prepare import Preprocessing, Repaired, prepare, repair
 from robot_dynid.types import FloatArray, RawLog
 
@@ -247,3 +248,100 @@ def test_currents_of_drives_that_count_the_other_way_oppose_nothing(
     repaired = repair(amps, replace(log, effort=log.effort / gains))
     assert not [n for n in repaired.notes if 'motor' in n]
     assert np.isfinite(deflection(repaired)).all()
+
+
+ARM = load_robot('planar_3r')
+SECONDS = np.arange(0.0, 10.0, 0.01)
+
+
+def short_log(factor: float, scatter: float = 0.0, size: float = 0.5) -> RawLog:
+    """Return 10 s of a joint, whose gear bends by 2 urad/N m, and two that follow well."""
+    link = np.outer(np.sin(2.0 * SECONDS), [size, 0.4, 0.3]) + np.outer(
+        np.sin(1.3 * SECONDS + 1.0), [0.0, 0.2, -0.1])
+    effort = 20.0 * np.cos(np.outer(SECONDS, [3.0, 2.3, 1.7]))
+    motor = link + 2e-6 * effort
+    motor[:, 0] *= factor
+    motor[:, 0] += scatter * np.sin(37.0 * SECONDS)
+    return RawLog('short', ARM.joints, SECONDS, link, effort=effort, motor_position=motor)
+
+
+MOTORS = 'motor and link side are swapped'
+MISSING = 'and the gear ratio is missing: put gear_ratios into the robot YAML, or divide'
+
+
+@pytest.mark.parametrize(('ratio', 'slope', 'factor', 'words'), [
+    (50.0, 1.0, 1.0, ''), (50.0, 50.0, 50.0, 'divided by the gear ratio 50'),
+    (-50.0, -50.0, -50.0, 'divided by the gear ratio -50'),
+    # within two per cent of it
+    (50.0, 50.0 * 1.018, 50.0, 'divided by the gear ratio 50'),
+    (50.0, 50.0 * 1.022, 1.0, 'they turn 51.1 times as far as the joint, the gear ratio in the '
+     'robot YAML is 50: correct it'),
+    (50.0, 50.0 * 0.978, 1.0, 'the gear ratio in the robot YAML is 50: correct it'),
+    (50.0, 1.018, 1.0, ''), (50.0, 1.022, 1.0, 'is 50: correct it'),
+    (50.0, -50.0, 1.0, 'they turn -50 times as far as the joint, the gear ratio is 50: correct '
+     'its sign'), (-50.0, 50.0, 1.0, 'the gear ratio is -50: correct its sign'),
+    (50.0, -1.0, 1.0, 'they turn -1 times as far as the joint, the gear ratio is 50: correct'),
+    (50.0, 0.02, 1.0, f'they turn 0.02 times as far as the joint, one over the gear ratio: '
+     f'{MOTORS}'), (-50.0, -0.02, 1.0, MOTORS), (50.0, 0.025, 1.0, 'is 50: correct it'),
+    (None, 1.0, 1.0, ''), (None, -1.0, 1.0, 'as far as the joint: correct its sign'),
+    (None, 50.0, 1.0, f'they turn 50 times as far as the joint, {MISSING}'),
+    (None, 0.5, 1.0, 'they turn 0.5 times as far as the joint (below one: the sides may be '
+     f'swapped), {MISSING}')])
+def test_the_slope_of_motor_over_link_is_the_gear_ratio_or_named(
+    ratio: float | None, slope: float, factor: float, words: str
+) -> None:
+    drive = replace(ARM.drive, gear_ratios=None if ratio is None else np.full(3, ratio))
+    found, *others = encoders_of(replace(ARM, drive=drive), short_log(slope))
+    if words.startswith('divided') or not words:
+        assert (found.refused, found.note) == ('', words)
+        assert found.offset == pytest.approx(0.0, abs=1e-4 if abs(slope - factor) < 1e-9 else 0.1)
+    else:
+        assert words in found.refused and not found.note
+    assert found.factor == factor
+    assert [other.refused for other in others] == ['', '']
+
+
+@pytest.mark.parametrize(('change', 'refused'), [
+    ({'size': 0.0095}, 'the joint travels over 0.019 only, too little to show whether'),
+    ({'size': 0.0105}, ''),
+    # two per cent of the travel of a radian apart, as a deviation from the median of a sine
+    ({'scatter': 0.96 * 0.02 / (1.4826 * np.sqrt(0.5))}, ''),
+    ({'scatter': 1.04 * 0.02 / (1.4826 * np.sqrt(0.5))}, 'they do not follow the joint; check')])
+def test_travel_and_scatter_that_show_a_relation(change: dict[str, float], refused: str) -> None:
+    found = encoders_of(ARM, short_log(1.0, **change))[0].refused
+    assert found.startswith(refused) and (refused or 'travel' not in found + 'follow')
+
+
+def test_the_deflection_of_drives_without_gravity_in_the_effort_keeps_its_offset() -> None:
+    log = short_log(1.0)
+    assert log.motor_position is not None
+    moved = replace(log, motor_position=log.motor_position + 0.03)
+    found = encoders_of(ARM, moved)[0]
+    assert found.offset == pytest.approx(0.03, abs=1e-5)
+    assert found.note == 'offset of +0.03 rad against the joint removed'
+    floating = replace(ARM, drive=replace(ARM.drive, kind='gravity_compensated_torque'))
+    assert encoders_of(floating, moved)[0] == Encoder()
+    with pytest.raises(DataError, match='short: holds no effort or no motor positions'):
+        encoders_of(ARM, replace(log, effort=None))
+
+
+def test_the_resolution_of_an_encoder_is_its_step() -> None:
+    """Not of less than twenty changes, of rounding, nor of steps that are no multiples."""
+    seen = 1e-4 * np.round(7000.0 + 1.3 * np.arange(60.0))
+    assert resolution(seen) == pytest.approx(1e-4, rel=1e-9)
+    assert resolution(np.where(np.arange(60) % 7 == 3, np.nan, seen)) == pytest.approx(1e-4)
+    assert resolution(0.7 + 1e-4 * np.arange(60.0)**1.5) == 0.0
+    counts = 1e-4 * np.arange(22.0)
+    assert resolution(counts[:21]) == pytest.approx(1e-4) and resolution(counts[:20]) == 0.0
+    assert resolution(1.0 + 5e-12 * (np.arange(60) % 3)) == 0.0
+    assert resolution(1.0 + 2e-11 * (np.arange(60) % 3)) == pytest.approx(2e-11, rel=1e-4)
+    uneven = np.cumsum(np.where(np.arange(100) % 19 == 1, 1.5e-4, 1e-4))
+    rare = np.cumsum(np.where(np.arange(100) % 25 == 7, 1.5e-4, 1e-4))
+    assert resolution(uneven) == 0.0 and resolution(rare) > 0.0
+
+
+def test_noise_of_positions_is_that_of_fourth_differences_or_of_rounding() -> None:
+    alternating = 1e-3 * (-1.0)**np.arange(40)
+    assert noise(np.arange(40.0)**3 + alternating) == pytest.approx(16e-3 / np.sqrt(70.0))
+    assert noise(1e-3 * np.arange(40.0)) == pytest.approx(1e-3 / np.sqrt(12.0))
+    assert noise(np.zeros(3)) == 0.0

@@ -29,7 +29,8 @@ def resolution(position: FloatArray) -> float:
     The smallest change of position is a step if almost all other changes of a few steps are whole
     multiples of it.
     """
-    change = np.abs(np.diff(position[np.isfinite(position)]))
+    position = position[np.isfinite(position)]
+    change = np.abs(np.diff(position))
     change = change[change > NUMBER_ROUNDING * max(float(np.abs(position).max(initial=0.0)), 1.0)]
     step = float(change.min(initial=np.inf))
     few = change[change <= COUNTS * step]
