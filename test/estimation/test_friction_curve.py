@@ -3,9 +3,12 @@ against statsmodels."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import statsmodels.api as sm
+from scipy import stats
 from single_joint_recordings import SPEEDS, coulomb, law_torque, stribeck
 
 from robot_dynid.errors import UsageError
@@ -15,6 +18,7 @@ from robot_dynid.estimation.friction_sweeps import (
     distinguishable_laws,
     fit_law,
     friction_curve,
+    held_out_errors,
     odd_columns,
 )
 from robot_dynid.friction import LAWS, law_from
@@ -57,18 +61,78 @@ def test_the_law_that_is_true_is_chosen_and_its_band_holds(true, name, count) ->
     assert 0.91 <= share <= 0.995
 
 
-def test_the_fit_is_that_of_weighted_least_squares() -> None:
-    rng = np.random.default_rng(0)
-    std = rng.uniform(0.01, 0.1, len(LADDER[6:]))
-    speeds = LADDER[6:]
-    torque = coulomb(speeds) + std * rng.standard_normal(len(speeds))
-    known = [SpeedPoint(float(v), float(t), float(s), 1000, 1, 0.0)
-             for v, t, s in zip(speeds, torque, std)]
-    fit = fit_law(law_from('coulomb'), known)
-    oracle = sm.WLS(torque, np.column_stack([speeds, np.ones_like(speeds)]), std**-2).fit()
+SLIDING = LADDER[6:]  # beyond the ramp
+
+
+def noisy(noise: float, least: float = 0.01, seed: int = 0) -> list[SpeedPoint]:
+    """Return points of dry friction, each with its deviation and degrees of freedom."""
+    rng = np.random.default_rng(seed)
+    std = rng.uniform(0.01, 0.1, len(SLIDING))
+    std[1] = least
+    torque = coulomb(SLIDING) + noise * std * rng.standard_normal(len(SLIDING))
+    return [SpeedPoint(float(v), float(t), float(s), 7 + k, 1, 0.0)
+            for k, (v, t, s) in enumerate(zip(SLIDING, torque, std))]
+
+
+def weighted(some: list[SpeedPoint]):  # type: ignore[no-untyped-def]
+    """Return statsmodels' fit of a line; no deviation is below 0.1 % of the median friction."""
+    speed, torque, std = np.array([(p.speed, p.friction, p.std) for p in some]).T
+    std = np.maximum(std, 1e-3 * np.median(torque))
+    return sm.WLS(torque, np.column_stack([speed, np.ones_like(speed)]), std**-2).fit()
+
+
+@pytest.mark.parametrize(('noise', 'least'), [(0.2, 0.01), (1.0, 0.0), (5.0, 0.01)])
+def test_the_fit_is_that_of_weighted_least_squares(noise: float, least: float) -> None:
+    some = noisy(noise, least)
+    fit, oracle = fit_law(law_from('coulomb'), some), weighted(some)
     np.testing.assert_allclose(fit.values[:2], oracle.params, rtol=1e-8)
     unscaled = oracle.normalized_cov_params * max(1.0, oracle.scale)
     np.testing.assert_allclose(fit.covariance[:2, :2], unscaled, rtol=1e-6)
+    line = np.column_stack([SLIDING, np.ones_like(SLIDING)])
+    assert fit.degrees == 7
+    np.testing.assert_allclose(fit.half_width(SLIDING), stats.t.ppf(0.975, 7) * np.sqrt(
+        np.einsum('ij,jk,ik->i', line, unscaled, line)), rtol=1e-6)
+
+
+def test_errors_at_speeds_left_out_are_in_deviations_with_a_share_of_the_friction() -> None:
+    some = noisy(1.0)
+    expected = []
+    for k, p in enumerate(some):
+        slope, offset = weighted(some[:k] + some[k + 1:]).params
+        expected.append((slope * p.speed + offset - p.friction)
+                        / np.hypot(p.std, 0.01 * p.friction))
+    np.testing.assert_allclose(held_out_errors(law_from('coulomb'), some),
+                               np.square(expected), rtol=1e-6)
+    curve, _ = friction_curve('a', some, 'coulomb')
+    assert curve.errors == pytest.approx({'coulomb': np.sqrt(np.mean(np.square(expected)))})
+
+
+@pytest.mark.parametrize('share', [0.0, 0.02, 0.03, 0.06])
+def test_the_simplest_law_within_one_standard_error_of_the_least_is_chosen(share: float) -> None:
+    rng = np.random.default_rng(4)
+    torque = (1.0 - share) * coulomb(LADDER) + share * stribeck(LADDER)
+    some = points(torque + 0.01 * rng.standard_normal(12), std=0.01)
+    squares = {name: held_out_errors(law, some) for name, law in distinguishable_laws(some).items()}
+    best = min(squares, key=lambda name: squares[name].mean())
+    simple = squares['coulomb'].mean() <= squares[best].mean() + stats.sem(squares[best])
+    assert (friction_curve('a', some)[0].name == 'coulomb') == simple
+
+
+def test_the_covariance_includes_the_logarithms_of_searched_shapes() -> None:
+    some = points(stribeck(LADDER))
+    fit = fit_law(law_from('stribeck'), some)
+    assert fit.shapes
+
+    def torque(theta: FloatArray) -> FloatArray:
+        shapes = dict(zip(fit.shapes, np.exp(theta[len(fit.values):]).tolist()))
+        return odd_columns(replace(fit.law, **shapes), LADDER) @ theta[:len(fit.values)]
+
+    centre = np.concatenate([fit.values, np.log([getattr(fit.law, n) for n in fit.shapes])])
+    jacobian = np.column_stack([(torque(centre + h) - torque(centre - h)) / 2e-5
+                                for h in 1e-5 * np.eye(len(centre))])
+    hessian = jacobian.T @ jacobian / 0.02**2
+    np.testing.assert_allclose(hessian @ fit.covariance @ hessian, hessian, rtol=0.0,
+                               atol=1e-3 * np.abs(hessian).max())
 
 
 def test_laws_that_slide_alike_are_tried_once() -> None:
@@ -120,6 +184,9 @@ def test_the_summary_of_a_curve_holds_points_law_and_band() -> None:
     kept = curve.summary
     assert kept.law == 'coulomb' and kept.curve is not None
     assert {p.name: p.value for p in kept.parameters} == pytest.approx({'fv': 2.0, 'fc': 3.0})
+    assert [p.std for p in kept.parameters] == pytest.approx(
+        np.sqrt(np.diag(curve.fit.covariance))[:2].tolist())  # type: ignore[union-attr]
+    assert kept.curve.speed == pytest.approx(np.geomspace(SPEEDS[0], SPEEDS[-1], 60))
     for low, value, high in zip(kept.curve.lower, kept.curve.friction, kept.curve.upper,
                                 strict=True):
         assert low < value < high

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import stats
 from scipy.optimize import minimize_scalar
 from scipy.special import huber
 from single_joint_recordings import (
@@ -24,10 +25,12 @@ from robot_dynid.estimation.friction_sweeps import (
     friction_by_joint,
     friction_of_joint,
     huber_location,
+    pair_stretches,
 )
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.signals.single_joint_motion import (
     MOVING_TRAVEL,
+    SingleJointMotion,
     dips,
     longest,
     single_joint_motions,
@@ -169,3 +172,140 @@ def test_runs_and_dips() -> None:
     assert longest(np.zeros(3, dtype=bool)) == (0, 0)
     assert dips(np.array([0.0, 1.0, 0.2, 1.0, 0.5, 1.0, 0.1, 0.1, 2.0])) == [2, 6]
     assert dips(np.array([0.0, 1.0, 0.4, 1.0])) == []
+
+
+ROWS = np.linspace(0.0, 1.0, 20)
+
+
+def stretch(speed: float, start: float = 0.0, position: FloatArray = ROWS,
+            torque: FloatArray | float = 0.0, **others: object) -> SingleJointMotion:
+    """Return a motion of the first of two joints at constant speed."""
+    values = {'joint': 0, 'seconds': 1.0, 'path': (5.0, 6.0), 'jerky': False,
+              'pose': np.zeros(2), **others}
+    return SingleJointMotion(speed=speed, start=start, position=position,
+                             torque=torque + np.zeros(len(position)), **values)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(('pair', 'back'), [
+    (True, stretch(-0.951)),
+    (False, stretch(-0.949)),  # the speeds differ by more than 5 %
+    (True, stretch(-1.0, pose=np.array([9.0, 0.1]))),
+    (False, stretch(-1.0, pose=np.array([0.0, 0.101]))),  # the other joint is elsewhere
+    (True, stretch(-1.0, position=ROWS + 0.5)),
+    (False, stretch(-1.0, position=ROWS + 0.51)),  # less than half is common
+    (True, stretch(-1.0, position=ROWS - 0.5)),
+    (False, stretch(-1.0, position=ROWS - 0.51)),
+    (True, stretch(-1.0, position=0.5 + 4.0 * ROWS)),
+    (False, stretch(-1.0, position=0.51 + 4.0 * ROWS)),
+    (True, stretch(-1.0, position=0.75 + 0.5 * ROWS)),
+    (False, stretch(-1.0, position=0.76 + 0.5 * ROWS)),
+    (False, stretch(1.0)),
+])
+def test_pairs_are_of_one_speed_pose_and_range(pair: bool, back: SingleJointMotion) -> None:
+    there = stretch(1.0)
+    pairs, alone = pair_stretches([there, back])
+    assert (len(pairs), alone) == ((1, []) if pair else (0, [there, back]))
+
+
+def test_a_pair_is_of_the_way_back_that_is_nearest_in_time_over_common_positions() -> None:
+    there = stretch(1.0, 5.0, np.array([-1.0, 0.0, 0.5, 1.0, 2.0]),
+                    np.array([9.0, 4.0, 5.0, 6.0, 9.0]))
+    far = stretch(-1.0, 1.0)
+    near = stretch(-0.98, 6.0, np.array([1.0, 0.25, 0.0]), np.array([2.0, 0.5, 0.0]))
+    (pair,), alone = pair_stretches([there, far, near])
+    assert alone == [far]
+    assert pair.speed == pytest.approx(0.99, rel=1e-12)
+    np.testing.assert_allclose(pair.difference, [2.0, 2.0, 2.0])
+    np.testing.assert_allclose(pair.half_sum, [2.0, 3.0, 4.0])
+
+
+#: ten and ten rows of mean zero; the means of its five batches are 0.5, -0.5, and 0 three times
+RIPPLE = np.array([1.0, 1.0, 1.0, -1.0, -1.0, -1.0, -1.0, 1.0] + 6 * [1.0, -1.0])
+BATCH_MEANS = np.array([0.5, -0.5, 0.0, 0.0, 0.0])
+
+
+def two_passes(apart: float, ripple: float = 1.0) -> list[SingleJointMotion]:
+    """Return passes with friction of 3 N m -+ `apart`, and even torques of 4 and 6 N m."""
+    return [stretch(way, start + (way < 0.0), torque=even + way * (3.0 + side + ripple * RIPPLE))
+            for start, side, even in ((0.0, -apart, 4.0), (50.0, apart, 6.0)) for way in (1.0, -1.0)]
+
+
+@pytest.mark.parametrize('apart', [0.55, 0.58])  # either side of a p-value of 0.001
+def test_passes_that_differ_by_more_than_their_noise_widen_the_interval(apart: float) -> None:
+    found = friction_of_joint('a', two_passes(apart))
+    (point,) = found.points
+    groups = [BATCH_MEANS - apart, BATCH_MEANS + apart]
+    unlike = bool(stats.f_oneway(*groups).pvalue < 1e-3)
+    scattered = np.mean(groups, axis=1) if unlike else np.ravel(groups)
+    assert unlike == (apart > 0.56)
+    assert (point.speed, point.friction, point.even) == pytest.approx((1.0, 3.0, 5.0))
+    assert (point.degrees, point.pairs) == (1 if unlike else 9, 2)
+    assert point.std == pytest.approx(stats.sem(scattered), rel=1e-9)
+    assert point.half_width == pytest.approx(stats.t.ppf(0.975, point.degrees) * point.std)
+    assert found.notes == unlike * (
+        'a at 1 has different friction in different poses, perhaps because of the load; the '
+        'interval is that of the mean',)
+
+
+def test_passes_without_noise_are_not_compared() -> None:
+    found = friction_of_joint('a', two_passes(0.5, ripple=0.0))
+    assert found.notes == () and found.points[0].degrees == 9
+    (one,) = friction_of_joint('a', two_passes(0.0)[:2]).points
+    assert (one.degrees, one.pairs, one.even) == (4, 1, 4.0)
+    assert one.std == pytest.approx(stats.sem(BATCH_MEANS), rel=1e-9)
+
+
+def test_points_are_of_speeds_within_five_percent_slowest_first() -> None:
+    speeds = (2.0, 1.06, 1.0, 1.04)
+    found = friction_of_joint('a', [
+        stretch(way * v, 10.0 * k, torque=way * v, pose=np.array([0.0, k])) for k, v in
+        enumerate(speeds) for way in (1.0, -1.0)])
+    assert [p.speed for p in found.points] == pytest.approx([1.02, 1.06, 2.0])
+    assert [p.pairs for p in found.points] == [2, 1, 1]
+
+
+SHORT = np.empty(0)
+
+
+def short(speed: float, start: float = 0.0, **others: object) -> SingleJointMotion:
+    return stretch(speed, start, SHORT, **others)
+
+
+NEVER_STEADY = 'a moves forward and backward at 1 without constant speed; at least 0.4 s of ' \
+    'constant speed are needed'
+ONE_WAY = 'a at 2 has constant speed {} only; friction needs the way back over the same ' \
+    'positions at the same speed'
+
+
+@pytest.mark.parametrize(('motions', 'notes'), [
+    ([stretch(2.0, jerky=True), stretch(-2.05, jerky=True)],
+     ['a at 2 moves in jerks (stick-slip); this speed is omitted']),
+    ([stretch(2.0), stretch(2.01)], [ONE_WAY.format('forward')]),
+    ([stretch(-2.0)], [ONE_WAY.format('backward')]),
+    ([stretch(2.0), stretch(-2.0), stretch(2.0, pose=np.ones(2))], []),
+    ([short(1.0), short(-1.0, 3.0, path=(9.0, 6.0))], [NEVER_STEADY]),  # turns back after 2 s
+    ([short(1.0), short(-1.0, 3.01, path=(9.0, 6.0))], []),
+    ([short(1.0), short(-1.0, 0.0, path=(9.0, 6.0))], []),
+    ([short(1.0), short(-1.0, 3.0, path=(9.0, 6.01))], []),  # not to where it began
+    ([short(1.0), short(-1.0, 3.0, path=(9.0, 3.99))], []),
+    ([short(1.0), short(-0.9, 3.0, path=(9.0, 6.0))], []),
+    ([short(1.0, seconds=0.2), short(-1.0, 2.0, seconds=0.2)], [NEVER_STEADY]),
+    ([short(1.0, seconds=0.19), short(-1.0, 2.0)], []),
+    ([short(1.0), short(-1.0, 2.0, jerky=True)],
+     ['a at 1 moves in jerks (stick-slip); this speed is omitted']),
+    ([stretch(1.0), stretch(-1.0), short(1.0, 5.0), short(-1.0, 7.0)], []),
+])
+def test_notes_say_which_speeds_are_left_out_and_why(
+    motions: list[SingleJointMotion], notes: list[str]
+) -> None:
+    assert list(friction_of_joint('a', motions).notes) == notes
+
+
+def test_outliers_count_as_huber_has_it() -> None:
+    assert huber_location(np.array([1.0, 1.0, 1.0, 5.0]))[0] == 1.0  # most are alike
+    values = np.array([-1.0, 0.0, 1.0, 100.0])
+    found, influence = huber_location(values)
+    bound = 1.345 * 1.0 / 0.6745  # the median deviation from the median, 0.5, is one
+    assert found == pytest.approx(bound / 3.0, rel=1e-9)  # where 3 c is the bound of the outlier
+    inside = 0.75
+    np.testing.assert_allclose(influence, np.array([*(values[:3] - found), bound]) / inside)
