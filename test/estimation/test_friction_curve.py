@@ -112,7 +112,8 @@ def test_the_simplest_law_within_one_standard_error_of_the_least_is_chosen(share
     rng = np.random.default_rng(4)
     torque = (1.0 - share) * coulomb(LADDER) + share * stribeck(LADDER)
     some = points(torque + 0.01 * rng.standard_normal(12), std=0.01)
-    squares = {name: held_out_errors(law, some) for name, law in distinguishable_laws(some).items()}
+    laws = distinguishable_laws(some)
+    squares = {name: held_out_errors(law, some) for name, law in laws.items()}
     best = min(squares, key=lambda name: squares[name].mean())
     simple = squares['coulomb'].mean() <= squares[best].mean() + stats.sem(squares[best])
     assert (friction_curve('a', some)[0].name == 'coulomb') == simple

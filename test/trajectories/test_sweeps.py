@@ -227,7 +227,8 @@ BATCH_MEANS = np.array([0.5, -0.5, 0.0, 0.0, 0.0])
 def two_passes(apart: float, ripple: float = 1.0) -> list[SingleJointMotion]:
     """Return passes with friction of 3 N m -+ `apart`, and even torques of 4 and 6 N m."""
     return [stretch(way, start + (way < 0.0), torque=even + way * (3.0 + side + ripple * RIPPLE))
-            for start, side, even in ((0.0, -apart, 4.0), (50.0, apart, 6.0)) for way in (1.0, -1.0)]
+            for start, side, even in ((0.0, -apart, 4.0), (50.0, apart, 6.0))
+            for way in (1.0, -1.0)]
 
 
 @pytest.mark.parametrize('apart', [0.55, 0.58])  # either side of a p-value of 0.001
