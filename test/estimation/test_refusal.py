@@ -24,7 +24,6 @@ from robot_dynid.estimation.information import Accumulator, Information
 from robot_dynid.estimation.least_squares import LeastSquares
 from robot_dynid.estimation.uncertainty.held_out import (
     LARGEST_OUTSIDE,
-    HeldOut,
     explained_share,
     held_out,
     refusals,
@@ -249,13 +248,3 @@ def test_the_identify_action_names_refused_joints_first() -> None:
     assert outcome.code is job.Code.SUCCESS and outcome.model is not None
     assert outcome.message.startswith('joint joint_3 is refused: its effort is constant')
     assert outcome.warnings[0].startswith('joint joint_3 is refused')
-
-
-def test_shares_beyond_what_can_be_read_are_words():
-    """As of friction that eight seconds do not show, refitted on the half of them."""
-    none = np.zeros(3)
-    told = refusals(HeldOut(none, none, np.array([-0.5, -300.0, 0.9]), np.array([0.1, 400.0, 0.1]),
-                            np.zeros(3, dtype=bool), none[None], np.ones(1), 20.0, none))
-    assert set(told) == {0, 1}
-    assert '-50% +- 10% of its variance' in told[0]
-    assert 'far worse than by its mean' in told[1] and '%' not in told[1]

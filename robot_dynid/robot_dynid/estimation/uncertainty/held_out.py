@@ -61,7 +61,7 @@ class HeldOut:
     def motions(self) -> int:
         """Number of distinct motions: the folds, one that is cut by phase, or none to hold out."""
         count = len(self.folds)
-        return count if self.seconds >= MOTION_SECONDS * count else min(count, 1)
+        return count if self.seconds >= MOTION_SECONDS * count else 1
 
     @property
     def excess(self) -> FloatArray:
