@@ -12,7 +12,7 @@ from report_pages import unpacked
 
 from robot_dynid.dynamics.rigid_body import chain_points, link_poses
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.identified.trained import TrainedRanges
+from robot_dynid.identified.trained import Trained
 from robot_dynid.report.joints import VIEW, arm, causes, overview
 from robot_dynid.types import FloatArray
 from robot_dynid.validation.effort_parts import EffortParts
@@ -36,7 +36,7 @@ def test_every_joint_has_a_frame_of_its_own_in_the_figure() -> None:
 
 def test_links_axes_and_tip_are_where_the_motion_has_its_middle() -> None:
     ranges = np.array([[-1.0, 0.0], [0.2, 1.0], [0.0, 1.4]])
-    model = replace(PLANAR, trained=TrainedRanges({'position': ranges}))
+    model = replace(PLANAR, trained=Trained({'position': ranges}))
     drawn, layout = drawn_arm(model)
     q = np.array([[-0.5, 0.6, 0.7]])
     chain, poses = chain_points(model.robot, q)[0], link_poses(model.robot, q)
