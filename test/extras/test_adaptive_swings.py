@@ -171,6 +171,23 @@ def test_adaptive_sequence_names_parameters_out_of_reach():
         adaptive(precision=rest, **options)
 
 
+def test_a_session_that_no_swing_brings_nearer_is_over():
+    """None fits into the time allowed: what was not seen is named, the worst of it first."""
+    deviations = np.array([{'fv2': 0.1001, 'Izz1': 0.2}.get(name, 0.05) for name in BEFORE.names])
+    precision = replace(BEFORE, information=np.diag((deviations * BEFORE.sizes)**-2.0))
+    with pytest.raises(SessionOver) as caught:
+        adaptive(precision=precision, accuracy=0.1, longest=1.0)
+    over = caught.value
+    assert not over.met and over.unreachable == tuple(
+        name for name in BEFORE.names if name in ('fv2', 'Izz1'))
+    assert over.worst == ('Izz1', pytest.approx(0.2, rel=1e-4)) and over.deviation == over.worst[1]
+    assert str(over).startswith('the accuracy 0.1 is out of reach for Izz1, fv2: ')
+    assert str(over).endswith('; all else is known as well as asked for')
+    with pytest.raises(SessionOver, match=r'0\.21 is met: Izz1 is known worst, to 0\.2;') as met:
+        adaptive(precision=precision, accuracy=0.21, longest=1.0)
+    assert met.value.met and met.value.unreachable == ()
+
+
 def test_adaptive_sessions_plan_at_most_the_swings_asked_for():
     whole, found = adaptive(accuracy=0.3), adaptive(accuracy=0.3, swings=2)
     assert found.session.swings == whole.session.swings[:2]

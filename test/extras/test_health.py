@@ -13,9 +13,11 @@ from scipy.stats import chi2, f, norm, poisson
 from tolerances import LEAST_SQUARES
 
 from robot_dynid.document import number
+from robot_dynid.effects.slow_changes import Adaptation, Warming
 from robot_dynid.errors import DataError, ModelError, UsageError
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.record import FitRecord
+from robot_dynid.identified.trained import Trained
 from robot_dynid.types import FloatArray, RawLog, frozen
 from robot_dynid_extras.health import health as module
 from robot_dynid_extras.health.everyday_motion import everyday_motion
@@ -93,6 +95,39 @@ def test_the_prior_is_the_covariance_and_friction_of_another_day(model: Identifi
     other = model.names.index('fv3')
     assert np.isclose(found[viscous, other],
                       0.15**2 * model.values[viscous] * model.values[other], rtol=1e-9)
+
+
+@pytest.mark.parametrize(('ranges', 'effort'), [
+    ({}, 100.0), ({'effort': np.array([[-30.0, 20.0], [-40.0, 5.0], [-1.0, 1.0]])}, 40.0)])
+def test_parameters_that_the_recordings_left_open_make_any_effort(
+    ranges: dict[str, FloatArray], effort: float, model: IdentifiedModel
+) -> None:
+    """In a moderate motion the largest one that was recorded, or 100 N m."""
+    std = model.std.copy()
+    place = model.names.index('mx3')
+    std[place] = np.inf
+    left_open = replace(model, std=frozen(std), trained=Trained(ranges))
+    found = np.linalg.norm(prior_root(left_open), axis=0)
+    most = model.torque_model.moderate_effort[:, place].max()
+    assert found[place] == pytest.approx(effort / most, rel=1e-5)
+    rest = np.arange(len(std)) != place
+    known = np.linalg.norm(prior_root(model), axis=0)
+    np.testing.assert_allclose(found[rest], known[rest], rtol=1e-9)
+
+
+def test_friction_is_expected_to_be_what_it_is_while_it_warms_up(model: IdentifiedModel) -> None:
+    """Viscous friction by 0.3, which is more than it rises by, dry friction by a tenth."""
+    warming = Warming(np.array([60.0, 600.0]), 5.0, np.array([0.25, -0.1]),
+                      np.array([[0.1, -0.2], [0.02, 0.03]]), np.zeros(2), np.zeros((2, 2)),
+                      np.zeros(2))
+    warm = model.with_learnt('adaptation', (None, Adaptation(warming), Adaptation(None)))
+    before, after = (np.sum(prior_root(one)**2, axis=0) for one in (model, warm))
+    shares = np.zeros(len(model.names))
+    shares[[model.names.index(name) for name in ('fv2', 'fc2', 'f02')]] = [0.3, 0.1, 0.1]
+    dry = model.values[model.names.index('fc2')]
+    size = np.where(np.array(model.names) == 'f02', dry, model.values)
+    np.testing.assert_allclose(
+        after - before, (1.0 + LEAST_DEVIATION**2) * (shares * size)**2, rtol=1e-6, atol=1e-12)
 
 
 def test_few_days_tell_little_of_other_days(model: IdentifiedModel) -> None:

@@ -17,6 +17,7 @@ from robot_dynid.excitation.design_criteria import design_criteria
 from robot_dynid.excitation.families import parse_request
 from robot_dynid.identification.identify import identify
 from robot_dynid.identification.recipe import Recipe
+from robot_dynid.identified.structure import Structure
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.trajectories.single_joint import SineSwing
 from robot_dynid.types import RawLog, Samples
@@ -164,6 +165,30 @@ def test_a_joint_that_never_moved_keeps_its_noise():
     others = [i for i, name in enumerate(model.reduction.names) if name[-1] == '1']
     fixed = [i for i in others if model.reduction.names[i][0] == 'f']
     assert not told.information[fixed].any()
+
+
+@pytest.mark.parametrize('noise', [0.05, 0.0])
+def test_joints_that_no_friction_holds_tell_by_their_whole_effort(noise):
+    """Like that of the joint that moves, by the noise of a sample; a millionth of it without."""
+    names = ('none', 'coulomb', 'coulomb')
+    model = Structure(True, names, ({},) * 3, tuple(
+        tuple(row) for row in ROBOT.nominal.tolist())).torque_model(ROBOT)
+    time = np.arange(0.0, 10.0, STEP)
+    q, qd, qdd = np.zeros((3, len(time), 3))
+    q[:] = 0.4, -0.7, 0.0
+    q[:, 2], qd[:, 2], qdd[:, 2] = np.sin(2 * time), 2 * np.cos(2 * time), -4 * np.sin(2 * time)
+    samples = Samples(ROBOT.joints, time, q, qd, qdd)
+    exact = model.effort(samples, np.full(len(model.reduction.names), 0.3))
+    effort = exact + noise * np.random.default_rng(0).standard_normal(exact.shape)
+    told = measured_information(Experiment.of(model, [Samples(
+        ROBOT.joints, time, q, qd, qdd, effort, effort)]), STEP)
+    columns = model.columns(samples)
+    own = columns[2] @ columns[2].T * STEP / told.density[2]**2
+    deviation = noise or 1e-6 * np.sqrt(np.mean(exact[:, 0]**2))
+    free = columns[0] @ columns[0].T / deviation**2
+    np.testing.assert_allclose(told.information, own + free, rtol=0.05, atol=1e-6 * free.max())
+    assert not told.resting[:, 0].any() and told.resting[2, 1].any()
+    assert np.isfinite(told.density).tolist() == [False, False, True]
 
 
 def test_measured_information_does_not_average_out_friction_at_rest():

@@ -143,6 +143,35 @@ def exact_response(values: FloatArray, count: int = 24, deviation: float = 0.01)
                     np.full(count, deviation))
 
 
+def test_the_response_is_that_of_the_equations_of_two_masses() -> None:
+    """Of the motor and the link, solved frequency by frequency; its poles and zeros, too."""
+    inertia, carried, stiffness, damping, viscous = TWO
+    frequency = np.linspace(1.0, 40.0, 50)
+    for s, found in zip(2j * np.pi * frequency, two_mass_response(TWO, 2j * np.pi * frequency),
+                        strict=True):
+        both = damping * s + stiffness
+        motor, _ = np.linalg.solve([[inertia * s**2 + viscous * s + both, -both],
+                                    [-both, carried * s**2 + both]], [1.0, 0.0])
+        assert found == pytest.approx(s * motor, rel=1e-9)
+
+
+@pytest.mark.parametrize(('low', 'high', 'inside'), [
+    (2.0, 12.0, True), (6.1, 40.0, False), (2.0, 10.3, False)])
+def test_antiresonance_and_resonance_must_be_inside_the_band(
+    low: float, high: float, inside: bool
+) -> None:
+    frequency = np.linspace(low, high, 24)
+    exact = Response(frequency, two_mass_response(TWO, 2j * np.pi * frequency),
+                     np.full(24, 0.01))
+    if inside:
+        found = two_masses(exact)
+        assert (found.antiresonance, found.resonance) == pytest.approx((6.0, 6.0 * np.sqrt(3.0)))
+        assert found.band == (low, high)
+    else:
+        with pytest.raises(DataError, match='no antiresonance with its resonance between'):
+            two_masses(exact)
+
+
 def test_exact_responses_give_exact_parameters() -> None:
     rng = np.random.default_rng(0)
     for _ in range(3):

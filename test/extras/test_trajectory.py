@@ -17,12 +17,15 @@ from robot_dynid.dynamics.rigid_body import gravity_effort, inverse_dynamics
 from robot_dynid.errors import DataError, UsageError
 from robot_dynid.estimation import ESTIMATORS, estimator_from
 from robot_dynid.estimation.experiment import Experiment, TorqueModel
-from robot_dynid.estimation.least_squares import solve
+from robot_dynid.estimation.feasible.simultaneous import FeasibleEstimate
+from robot_dynid.estimation.information import EXTRA, FILTERED, RAW, Batch, Information
+from robot_dynid.estimation.least_squares import joint_weights, solve, weighted_factor
 from robot_dynid.identified.structure import Structure
 from robot_dynid.robot.inertia import pseudo_inertia
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.robot.urdf import robot_from_urdf
 from robot_dynid_extras.trajectory import trajectory_fit
+from robot_dynid.types import FloatArray
 from robot_dynid_extras.trajectory.arm import ArmModel
 from robot_dynid_extras.trajectory.intervals import intervals_of
 from robot_dynid_extras.trajectory.multiple_shooting import EquationError, MultipleShooting
@@ -30,12 +33,14 @@ from robot_dynid_extras.trajectory.simulation import GROWTH, interval_length, si
 from robot_dynid_extras.trajectory.trajectory_fit import (
     LEVEL,
     LEVEL_OF_ONE,
+    Bodies,
     Comparison,
     Definite,
     TrajectoryDetails,
     interval_rollouts,
     level_of,
     rollout_errors,
+    rules_of,
 )
 
 TRAJECTORY = ESTIMATORS['trajectory']
@@ -255,6 +260,57 @@ def test_the_trajectory_fit_keeps_feasible_parameters_feasible() -> None:
     assert off < 0.02
 
 
+def about(experiment: Experiment, values: FloatArray) -> Information:
+    """Return the equations of an experiment as those of a step from ``values`` (b,)."""
+    whole, b = experiment.information, len(values)
+    weights, batches = joint_weights(whole), []
+    for batch in whole.batches:
+        rows = weighted_factor(whole, weights, batch)
+        wide = np.zeros((len(rows), b + EXTRA))
+        wide[:, :b] = rows[:, :b]
+        wide[:, b + FILTERED] = wide[:, b + RAW] = rows[:, b] - rows[:, :b] @ values
+        batches.append(Batch((wide,), batch.samples, batch.recording))
+    return Information(whole.names, np.ones((1, b), dtype=bool), tuple(batches))
+
+
+def test_steps_between_feasible_parameters_do_not_depend_on_where_they_begin() -> None:
+    """They go where the method feasible goes, as other steps go where least squares goes."""
+    model = torque_model('planar_3r')
+    experiment = Experiment.of(model, [lively(model, 300, noise=0.02)])
+    starts = {name: ESTIMATORS[name].fit(experiment) for name in ('wls', 'feasible')}
+    assert isinstance(starts['feasible'], FeasibleEstimate)
+    bodies, definite = (rules_of(starts[name], experiment) for name in ('feasible', 'wls'))
+    assert isinstance(bodies, Bodies) and not isinstance(definite, Bodies)
+    for values in (np.zeros(len(model.reduction.names)), 1.3 * truth_of(model) + 0.1):
+        step = about(experiment, values)
+        np.testing.assert_allclose(
+            definite.target(step, values), starts['wls'].values, rtol=0.0, atol=1e-9)
+        np.testing.assert_allclose(
+            bodies.target(step, values), starts['feasible'].values, rtol=0.0, atol=1e-4)
+    assert bodies.weight == 1e-6  # least squares was feasible: a prior that decides nothing
+    details = replace(starts['feasible'].details, prior_weight=0.5)
+    assert Bodies.like(replace(starts['feasible'], details=details), experiment).weight == 0.5
+
+
+def test_rollouts_of_joints_are_told_in_milliradians() -> None:
+    details = TrajectoryDetails(
+        'wls', 40, 0.25, 1.5, 7, True, 0.1, np.array([1e-3, 2e-3, 3e-3, 4e-3]),
+        np.array([5e-4, 6e-4, 7e-4, 8e-4]), np.log(2.0), 0.1, True)
+    (table,) = details.tables(('joint_1', 'joint_2'))
+    assert [row.cells for row in table.rows] == [
+        ('joint_1', '1', '0.5', '3', '0.7'), ('joint_2', '2', '0.6', '4', '0.8')]
+    assert table.columns == ('joint', 'position, start', 'position, fit', 'velocity, start',
+                             'velocity, fit')
+    assert table.title.startswith('Rollouts of 0.25 s')
+    begin = ('40 intervals of 0.25 s, initial states free, 7 rounds from wls, equation error '
+             'weighted by 0.1; errors of rollouts on stretches left out are ')
+    assert details.sentence(()) == f'{begin}50 % lower than with the start: kept'
+    worse = replace(details, gain=-np.log(1.5), kept=False)
+    assert worse.sentence(()) == (f'{begin}50 % higher than with the start: not sure, the '
+                                  'parameters of the start are kept')
+    assert 'initial states as measured' in replace(details, free=False).sentence(())
+
+
 def test_steps_to_an_indefinite_mass_matrix_are_halved() -> None:
     shooting = shooting_of(of_robot('planar_3r'), free=False)
     model = shooting.arm.torque
@@ -307,6 +363,7 @@ def test_equations_beside_the_simulation_pull_to_least_squares() -> None:
         condensed.information, shot.values), np.ones(1)).values - plain)
         for weight in (0.0, 1.0, 1e3, 1e9)]
     assert far[0] > far[1] > far[2] > far[3] and far[3] < 1e-6 * far[0]
+    assert replace(beside, weight=0.0).cost(1.05 * plain) == 0.0
     costs = [replace(beside, weight=2.0).cost(values) for values in (plain, 1.05 * plain)]
     assert costs[0] < costs[1] and costs[0] == pytest.approx(1.0, rel=0.1)
 

@@ -466,8 +466,8 @@ def _over(precision: Precision, target: AdaptiveGoal, why: str) -> SessionOver:
     missed = tuple(precision.names[i] for i in np.flatnonzero(
         precision.deviations > target.accuracy))
     return SessionOver(
-        f'the accuracy {target.accuracy:g} is out of reach for {why or ", ".join(missed)}; all '
-        f'else is known as well as asked for', precision.worst, missed)
+        f'the accuracy {target.accuracy:g} is out of reach for {why}; all else is known as well '
+        'as asked for', precision.worst, missed)
 
 
 def _session(precision: Precision, goal: Goal, choice: Choice, why: str) -> Session:

@@ -22,7 +22,7 @@ from robot_dynid.errors import UsageError
 from robot_dynid.estimation.experiment import TorqueModel
 from robot_dynid.friction import AxisFriction
 from robot_dynid.friction.terms import slid, table_of, warm
-from robot_dynid.kernels.friction import COLUMNS, REFERENCE
+from robot_dynid.kernels.friction import REFERENCE
 from robot_dynid.types import FloatArray, Samples
 
 
@@ -47,11 +47,6 @@ class SlidingFriction:
         return cls(np.ascontiguousarray(friction.axes.matrix),
                    np.array([known[i][0] for i in chosen], dtype=np.int64),
                    np.ascontiguousarray(terms[np.isnan(terms[:, REFERENCE])]))
-
-    @classmethod
-    def none(cls, joints: int) -> SlidingFriction:
-        """Return that of an arm without friction."""
-        return cls(np.zeros((0, joints)), np.zeros(0, dtype=np.int64), np.zeros((0, COLUMNS)))
 
     @property
     def tables(self) -> tuple[FloatArray, NDArray[np.int64], FloatArray]:
@@ -85,10 +80,9 @@ class ArmModel:
     @cached_property
     def sliding(self) -> SlidingFriction:
         """Friction in steady sliding."""
-        for block, chosen in zip(self.torque.blocks, self.torque.pivots_by_block, strict=True):
-            if isinstance(block, JointFriction):
-                return SlidingFriction.of(block, chosen)
-        return SlidingFriction.none(self.torque.robot.n)
+        return next(SlidingFriction.of(block, chosen) for block, chosen in zip(
+            self.torque.blocks, self.torque.pivots_by_block, strict=True)
+            if isinstance(block, JointFriction))
 
     @cached_property
     def frictional(self) -> NDArray[np.bool_]:

@@ -271,8 +271,6 @@ class EquationError:
 
     def cost(self, values: FloatArray) -> float:
         """Return half the weighted mean square with parameters (b,)."""
-        if self.weight == 0.0:
-            return 0.0
         total = sum(float(np.sum((rows[:, :-1] @ values - rows[:, -1]) ** 2))
                     for rows in self.equations)
         return 0.5 * self.weight * total / self.count
