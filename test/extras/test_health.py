@@ -151,6 +151,31 @@ def test_few_days_tell_little_of_other_days(model: IdentifiedModel) -> None:
     assert (exact, vague) == (pytest.approx(7.0, rel=1e-3), pytest.approx(6.0, rel=1e-3))
 
 
+def test_degrees_of_freedom_are_those_of_the_parts_by_their_shares(model: IdentifiedModel) -> None:
+    """Satterthwaite's: (a + b)^2 / (a^2 / m + b^2 / n), no more than m or n, at least three."""
+    own = replace(model, std=frozen(10.0 * model.std), record=FitRecord(
+        recordings=('one',) * 5, friction_spread={'viscous': 0.1}, degrees_of_freedom=8.0))
+    days, freedom = own.record.daily_spread('viscous', 3)
+    found = dict(zip(model.names, prior_freedom(own), strict=True))
+    variance = dict(zip(model.names, 8.0 / 6.0 * own.std**2, strict=True))
+    values = dict(zip(model.names, model.values, strict=True))
+    for name in ('fv1', 'fv2', 'fv3'):
+        daily = freedom / (freedom - 2.0) * (days * values[name])**2
+        assert found[name] == pytest.approx(min(
+            (variance[name] + daily)**2 / (variance[name]**2 / 8.0 + daily**2 / freedom),
+            max(8.0, freedom)))
+        assert 8.0 < found[name] < freedom
+    assert found['Izz1'] == pytest.approx(8.0)
+    few = replace(own, record=replace(own.record, degrees_of_freedom=2.5))
+    assert prior_freedom(few)[model.names.index('Izz1')] == pytest.approx(3.0)
+    exact = replace(own, record=replace(own.record, degrees_of_freedom=None))
+    assert prior_freedom(exact)[model.names.index('Izz1')] == np.inf
+    std = model.std.copy()
+    std[model.names.index('fv2')] = np.inf  # left open: only days say how it scatters
+    blind = dict(zip(model.names, prior_freedom(replace(own, std=frozen(std))), strict=True))
+    assert blind['fv2'] == pytest.approx(freedom)
+
+
 def test_health_raises_fewer_alarms_when_training_covers_few_recordings(
     model: IdentifiedModel
 ) -> None:

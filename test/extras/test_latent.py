@@ -528,6 +528,8 @@ def test_a_fit_that_runs_away_leaves_the_start(monkeypatch: pytest.MonkeyPatch) 
     assert found.warnings == (*start.warnings, f'{said}the method wls are kept')
     assert found.details.sentence(model.robot.joints) == f'{said}wls are kept'
     assert found.details.tables(model.robot.joints) == ()
+    begun, *rest = vars(found.details).values()
+    assert begun == 'wls' and not any(np.any(value) for value in rest)
 
 
 def beyond(log: RawLog) -> FloatArray:

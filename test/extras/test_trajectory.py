@@ -41,6 +41,7 @@ from robot_dynid_extras.trajectory.trajectory_fit import (
     level_of,
     rollout_errors,
     rules_of,
+    values_of,
 )
 
 TRAJECTORY = ESTIMATORS['trajectory']
@@ -311,6 +312,32 @@ def test_rollouts_of_joints_are_told_in_milliradians() -> None:
     assert 'initial states as measured' in replace(details, free=False).sentence(())
 
 
+def test_the_mass_matrix_is_looked_at_where_the_arm_was_and_may_be() -> None:
+    """200 random configurations within the limits, half a turn without; 200 of a recording."""
+    robot = load_robot('planar_3r')
+    limits = replace(robot.limits, lower=np.array([-2.0, 0.5, -np.inf]),
+                     upper=np.array([np.inf, 0.7, 1.0]))
+    model = torque_model(replace(robot, limits=limits))
+    short, long = lively(model, 300), lively(model, 1000)
+    poses = Definite.of(Experiment.of(model, [short, long])).poses
+    np.testing.assert_array_equal(poses[200:500], short.position)
+    np.testing.assert_array_equal(poses[500:], long.position[::5])
+    random, low, high = poses[:200], np.array([-2.0, 0.5, -np.pi]), np.array([np.pi, 0.7, 1.0])
+    assert np.all((random >= low) & (random <= high))
+    for end in (random.min(axis=0) - low, high - random.max(axis=0)):
+        assert np.all(end < 0.05 * (high - low))
+
+
+def test_a_fold_starts_as_the_fit_does() -> None:
+    """By least squares, or by feasible bodies; noise has driven the former away from these."""
+    model = torque_model('planar_3r')
+    experiment = noisy(model, 3, 1e-4, 12.0)
+    starts = {name: ESTIMATORS[name].fit(experiment).values for name in ('wls', 'feasible')}
+    assert np.abs(starts['wls'] - starts['feasible']).max() > 0.1
+    for name, values in starts.items():
+        np.testing.assert_allclose(values_of(name, experiment), values, rtol=0.0, atol=1e-9)
+
+
 def test_steps_to_an_indefinite_mass_matrix_are_halved() -> None:
     shooting = shooting_of(of_robot('planar_3r'), free=False)
     model = shooting.arm.torque
@@ -349,6 +376,8 @@ def test_too_short_stretches_leave_the_start() -> None:
     assert 'no stretch of the recordings is as long as the 0.2 s' in found.warnings[-1]
     assert 'could be simulated' in found.details.sentence(model.robot.joints)
     assert found.details.tables(model.robot.joints) == ()
+    start, *rest = vars(found.details).values()
+    assert start == 'wls' and not any(np.any(value) for value in rest)
 
 
 def test_equations_beside_the_simulation_pull_to_least_squares() -> None:
