@@ -180,6 +180,23 @@ def test_positions_that_turn_over_are_not_interpolated_over_the_seam(tmp_path):
     assert (np.diff(values) > 0.0).all() and (np.diff(values) < 5e-3).all()
 
 
+@pytest.mark.parametrize(('whole', 'told'), [
+    (150, '600 messages have only some of the joints and were left out'),
+    (149, '149 messages have all joints, the others only some; those with all were left out')])
+def test_messages_with_all_joints_are_taken_where_they_are_half_as_many(tmp_path, whole, told):
+    """As many as half of the 300 of a, and of b at the same time; between them with all."""
+    messages = []
+    for k in range(300):
+        stamp = START + k * 2_000_000
+        messages += [(stamp + 1, raw(('a',), stamp, [k])), (stamp + 2, raw(('b',), stamp, [-k]))]
+        if k < whole:
+            messages.append((stamp + 10**6, raw(('b', 'a'), stamp + 10**6, [-k - 0.5, k + 0.5])))
+    log = read_bag(write_topics(tmp_path / 'b', {'/joint_states': messages}), ('a', 'b'))
+    assert f'/joint_states: {told}' in log.findings
+    rows = np.arange(150) + 0.5 if whole == 150 else np.arange(300)
+    np.testing.assert_array_equal(log.position, np.column_stack([rows, -rows]))
+
+
 def test_joints_published_at_other_times_are_interpolated_but_not_over_gaps(tmp_path):
     t = START + 2_000_000 * np.arange(400)
     line = (t - START) * 1e-9

@@ -6,9 +6,12 @@ import zlib
 
 import numpy as np
 import pytest
+import zstandard
 from bags import FILES, PLUGINS, START, motion, raw, states, storage_file, write_topics
 from fuzzing import may_refuse
+from rosbags.rosbag2 import CompressionMode
 
+from robot_dynid import files
 from robot_dynid.errors import DataError
 from robot_dynid.io.bag import read_bag
 from robot_dynid.io.bag_writer import BagWriter
@@ -105,6 +108,29 @@ def test_scrambled_bytes_never_break_the_reader(tmp_path, storage):
         with may_refuse():
             read += len(read_bag(file).time) > 0
     assert read > 30
+
+
+@pytest.mark.parametrize('share', [0.3, 0.9])
+def test_what_lies_before_a_damaged_block_of_a_compressed_file_is_read(
+    tmp_path, share, monkeypatch
+):
+    """A block of a type that does not exist follows; counts of the metadata say nothing then."""
+    monkeypatch.setattr(files, 'DIGEST_BYTES', 4096)  # bytes that are unpacked at a time
+    messages, values = states(count=3000)
+    path = write_topics(tmp_path / 'b', {'/joint_states': messages}, 'mcap', CompressionMode.FILE)
+    file = next(f for f in path.iterdir() if f.suffix == '.zstd')
+    with zstandard.open(file) as packed:
+        plain = packed.read()
+    packer = zstandard.ZstdCompressor().compressobj()
+    good = packer.compress(plain[:int(share * len(plain))])
+    good += packer.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK)
+    file.write_bytes(good + b'\x06\0\0')
+    log = read_bag(path)
+    assert 0.8 * share * 3000 < len(log.time) < 3000
+    np.testing.assert_array_equal(log.position, values[:len(log.time)])
+    assert any(f'{file.name}: it does not decompress' in f and f.endswith(
+        'what lies before was read') for f in log.findings)
+    assert not any('metadata' in f for f in log.findings), log.findings
 
 
 def test_read_bag_leaves_out_only_the_damaged_chunk(tmp_path):

@@ -2,6 +2,8 @@
 
 import gzip
 import time
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from hypothesis.extra.numpy import arrays
 from robot_dynid.cli.evaluation import write_rows
 from robot_dynid.errors import DataError
 from robot_dynid.io.csv import read_csv, read_states, write_csv
+from robot_dynid.io.log import RecordingFile
 from robot_dynid.types import CHANNELS, RawLog
 
 HEADER = 'time,position.a,position.b,effort.a,effort.b\n'
@@ -197,6 +200,17 @@ def test_real_logs_read_fast(tx40_data):
     with gzip.open(log.source, 'rt') as file:
         oracle = np.loadtxt(file, delimiter=',', skiprows=1)
     np.testing.assert_array_equal(np.column_stack([log.time, log.position, log.effort]), oracle)
+
+
+def test_a_file_that_changes_while_it_is_in_use_is_told(tmp_path):
+    """It is opened by one, and read by another process from the same path."""
+    path = tmp_path / 'log.csv'
+    write_csv(path, RawLog('log', ('a',), np.arange(5.0), np.ones((5, 1))))
+    opened, digest = RecordingFile(str(path), SimpleNamespace(joints=('a',))).opened()
+    assert opened.digest == digest and opened.rows == 5
+    assert opened.read() is opened.read()
+    with pytest.raises(DataError, match=r'log\.csv: changed while it was in use; start again'):
+        replace(opened, digest='of another content').read()
 
 
 @pytest.mark.parametrize('name', ['a,b', 'a"b', '"', '""', '",,"', 'a\rb', ' a', "it's", 'a;b',

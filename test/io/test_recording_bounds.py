@@ -40,6 +40,7 @@ from rosbags.rosbag2.storage_mcap import zstd
 
 from robot_dynid.errors import DataError, DynIdError
 from robot_dynid.files import TooLarge, unpacked
+from robot_dynid.io import mcap
 from robot_dynid.io.bag import read_bag
 from robot_dynid.io.cdr import JOINT_STATE, JointStateDecoder, encode_joint_states
 from robot_dynid.io.csv import read_csv
@@ -192,6 +193,15 @@ def test_names_of_files_stay_in_the_folder(tmp_path: Path, named: object) -> Non
     assert any(f.startswith(DAMAGE) for f in log.findings), log.findings
 
 
+def test_links_that_go_round_are_not_followed(tmp_path: Path) -> None:
+    path = write_topics(tmp_path / 'bag', {'/joint_states': MESSAGES})
+    (path / 'bag_1.mcap').symlink_to('bag_1.mcap')
+    log = read_bag(path)
+    np.testing.assert_array_equal(log.position, VALUES)
+    assert f'{DAMAGE}bag_1.mcap is a link out of the folder and was not read' in ' '.join(
+        log.findings)
+
+
 def test_links_out_of_the_folder_are_not_followed(tmp_path: Path) -> None:
     other = write_topics(tmp_path / 'other', {'/joint_states': MESSAGES[:5]})
     path = write_topics(tmp_path / 'bag', {'/joint_states': MESSAGES})
@@ -272,6 +282,21 @@ def test_records_of_unknown_kinds_are_counted(tmp_path: Path) -> None:
     (tmp_path / 'log.mcap').write_bytes(data[:at] + mcap_record(0x80, b'') * 1000 + data[at:])
     (found,) = (f for f in read_bag(tmp_path / 'log.mcap').findings if 'unknown' in f)
     assert '1000 records of unknown kinds' in found
+
+
+def test_records_too_large_for_memory_are_skipped_piece_by_piece(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An attachment of 3001 bytes, where 2000 are too many and 700 are skipped at a time."""
+    monkeypatch.setattr(mcap, 'RECORD_BYTES', 2000)
+    monkeypatch.setattr(mcap, 'PIECE', 700)
+    data = mcap_file(MESSAGES, Style('', 0))
+    at = len(MAGIC) + 9 + struct.unpack_from('<Q', data, 9)[0]
+    large = mcap_record(9, bytes(3001))
+    (tmp_path / 'log.mcap').write_bytes(data[:at] + large + data[at:])
+    log = read_bag(tmp_path / 'log.mcap')
+    np.testing.assert_array_equal(log.position, VALUES)
+    assert any('1 records of unknown kinds or of more than 2000 bytes' in f for f in log.findings)
 
 
 def test_messages_with_ever_new_joints(tmp_path: Path) -> None:

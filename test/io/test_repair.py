@@ -270,6 +270,23 @@ def test_sqlite_with_what_a_killed_recorder_leaves(
         assert made.execute('PRAGMA journal_mode').fetchone() == ('delete',)
 
 
+@pytest.mark.parametrize('name', ['topics', 'messages', 'metadata'])
+def test_sqlite_without_a_table_that_a_bag_needs_is_refused(
+    base: tuple[Path, sqlite3.Connection], name: str
+) -> None:
+    """A view of another one is no table; a bag may do without that of metadata."""
+    folder, connection = base
+    connection.execute(f'ALTER TABLE {name} RENAME TO other')
+    connection.execute(f'CREATE VIEW {name} AS SELECT * FROM other')
+    connection.close()
+    if name == 'metadata':
+        repair_bag(folder)
+        assert len(read_bag(folder).time) == 60
+        return
+    with pytest.raises(DataError, match=rf'run_0\.db3: {name} is a view made by a query, not a'):
+        repair_bag(folder)
+
+
 def test_sqlite_that_is_cut_off_keeps_its_rows(tmp_path: Path) -> None:
     messages, _ = states(count=3000)
     folder = write_topics(tmp_path / 'run', {'/joint_states': messages}, 'sqlite3')

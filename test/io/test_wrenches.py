@@ -13,7 +13,7 @@ from wrist_plant import write_pushed
 
 from robot_dynid import DataError, RawLog, RobotModel, external_torque, load_log, load_robot
 from robot_dynid.io.cdr import JOINT_STATE, WRENCH, encode_joint_states
-from robot_dynid.io.csv import write_csv
+from robot_dynid.io.csv import read_wrenches, write_csv
 from robot_dynid.robot.serialization import robot_from_plain, robot_to_plain
 from robot_dynid.types import FloatArray
 
@@ -112,6 +112,21 @@ def test_a_wrench_without_numbers_is_refused(arm: RobotModel, tmp_path: Path) ->
     path = write_pushed(tmp_path / 'a.csv', log, arm.bodies[1], np.full_like(wrench, np.nan))
     with pytest.raises(DataError, match=r'a.csv: the wrench has no value at the time of any'):
         load_log(path, arm)
+
+
+def test_a_state_without_a_wrench_is_named(arm: RobotModel, tmp_path: Path) -> None:
+    log, wrench = run(arm)
+    path = write_pushed(tmp_path / 'a.csv', log, arm.bodies[1], wrench)
+    found = read_wrenches(path, arm, log.position)
+    assert found is not None
+    np.testing.assert_allclose(found, external_torque(arm, arm.bodies[1], log.position, wrench),
+                               rtol=0.0, atol=1e-6)
+    wrench[7, 2] = wrench[9, 0] = np.nan
+    path = write_pushed(tmp_path / 'b.csv', log, arm.bodies[1], wrench)
+    with pytest.raises(DataError, match=r'b\.csv: state 8: the wrench is not finite'):
+        read_wrenches(path, arm, log.position)
+    write_csv(tmp_path / 'c.csv', log)
+    assert read_wrenches(tmp_path / 'c.csv', arm, log.position) is None
 
 
 def wrench_messages(stamps: FloatArray, wrench: FloatArray, frame: str) -> list[tuple[int, bytes]]:

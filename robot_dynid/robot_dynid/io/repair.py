@@ -276,8 +276,6 @@ def _saved_rows(path: Path, folder: Path, repaired: StorageFile) -> Path:
                 if str(tables.get(name)).upper().startswith('CREATE TABLE'):
                     out.execute(tables[name])
                     _copy_rows(base, out, name, repaired)
-                elif name not in SMALL:
-                    raise DataError(f'{repaired.name}: its table of {name} cannot be read')
             out.execute('CREATE INDEX IF NOT EXISTS timestamp_idx ON messages (timestamp ASC)')
             out.execute('COMMIT')
             _count(out, repaired)

@@ -63,8 +63,6 @@ def read_text_table(
 def _decoded(pieces: Iterator[bytes]) -> Iterator[bytes]:
     """Yield pieces in UTF-8 without byte order mark, with line ends normalised."""
     first = next(pieces, b'')
-    while len(first) < 4 and (more := next(pieces, b'')):
-        first += more
     if first.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         for text in codecs.iterdecode(chain((first,), pieces), 'utf-16', errors='replace'):
             yield text.encode()
@@ -82,8 +80,8 @@ def _text(source: str, head: bytes) -> str:
     try:
         text = head.decode()
     except UnicodeDecodeError as error:
-        cut = error.start > len(head) - 4
-        text = head.decode('utf-8' if cut else 'cp1252', 'replace')
+        cut = error.reason == 'unexpected end of data'  # within a character
+        text = head[:error.start].decode() if cut else head.decode('cp1252', 'replace')
     control = re.search(r'[\0\ufffd]', text)
     if control is not None:
         raise DataError(f'{source}: line {text.count(chr(10), 0, control.start()) + 1} is not '

@@ -1,0 +1,92 @@
+"""io/tables/text.py, rows.py, table.py: encodings, lines, dates and names, however a text comes in
+pieces."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from robot_dynid.errors import DataError
+from robot_dynid.io.tables.form import Asked
+from robot_dynid.io.tables.rows import CONSTANT, DATE, IGNORED, LINE_BYTES, lines_from
+from robot_dynid.io.tables.table import arrays_of
+from robot_dynid.io.tables.text import HEAD, read_text_table
+from robot_dynid.types import FloatArray
+
+
+def read(
+    *pieces: bytes, texts: dict[int, str] | None = None
+) -> tuple[tuple[str, ...], FloatArray]:
+    """Return names and values of a text that comes in pieces; ``texts`` are columns of text."""
+    layout, rows = read_text_table('log.csv', pieces, Asked())
+    return layout.columns, np.concatenate(list(rows(texts or {})))
+
+
+def test_a_character_may_lie_in_two_pieces() -> None:
+    """The format is detected from the first ones, which end anywhere."""
+    raw = ('t,state,q\n' + ''.join(f'{k},läuft…,{2 * k}\n' for k in range(20000))).encode()
+    at = raw.index('ä'.encode(), HEAD)
+    for cut in (at, at + 1, at + 2, raw.index('…'.encode(), HEAD) + 2):
+        names, values = read(raw[:cut], raw[cut:], texts={1: IGNORED})
+        assert names == ('t', 'state', 'q')
+        assert np.array_equal(values[:, 2], 2.0 * np.arange(20000))
+
+
+@pytest.mark.parametrize('encoding', ['utf-8', 'utf-8-sig', 'cp1252', 'utf-16'])
+@pytest.mark.parametrize('name', ['q1 °', 'Gelenkwinkel für q', 'é', 'a'])
+def test_names_are_read_in_the_encodings_of_loggers(encoding: str, name: str) -> None:
+    names, values = read(f't,{name}\n0,1.5\n1,2.5\n'.encode(encoding))
+    assert names == ('t', name) and values.tolist() == [[0.0, 1.5], [1.0, 2.5]]
+
+
+def test_bytes_that_are_no_text_are_refused_by_line() -> None:
+    with pytest.raises(DataError, match=r'log\.csv: line 3 is not text'):
+        read(b't,q\n0,1\n1,\0\n2,3\n')
+
+
+@pytest.mark.parametrize(('text', 'rows'), [
+    ('0,1,2\n5,6,7\n8,9,10\n', [[5.0, 6.0, 7.0], [8.0, 9.0, 10.0]]),
+    ('0,1,3\n5,6,7\n', [[0.0, 1.0, 3.0], [5.0, 6.0, 7.0]]),
+    ('5,6,7\n0,1,2\n', [[5.0, 6.0, 7.0], [0.0, 1.0, 2.0]])])
+def test_a_first_line_that_counts_from_zero_is_no_row(text: str, rows: list[list[float]]) -> None:
+    """As pandas heads columns without names; they are known by their numbers from one."""
+    names, values = read(text.encode())
+    assert names == ('1', '2', '3') and values.tolist() == rows
+    assert read(b'0\n1\n')[1].tolist() == [[0.0], [1.0]]
+
+
+def test_lines_keep_their_numbers_in_pieces() -> None:
+    """From any line on; one without end is named."""
+    pieces = [b'one\ntw', b'o\nthree\n', b'', b'four\nfive']
+    assert list(lines_from('f', pieces, 1)) == [
+        (1, b'one\n'), (2, b'two\nthree\n'), (4, b'four\n'), (5, b'five')]
+    assert list(lines_from('f', pieces, 3)) == [(3, b'three\n'), (4, b'four\n'), (5, b'five')]
+    long = b'x' * LINE_BYTES
+    assert [line for line, _ in lines_from('f', [b'1\n2\n' + long], 1)] == [1, 3]
+    with pytest.raises(DataError, match=r'f: line 4 has more than 1048576 bytes'):
+        list(lines_from('f', [b'1\n2\n', b'3\n' + long + b'x'], 1))
+
+
+#: an empty cell, and a comment between rows, have rows read one by one
+SLOWLY = ('t,name,q\n2026-03-01T12:00:00.5,arm,1\n# comment\n2026-03-01T12:00:01.5,{name},\n'
+          '2026-03-01T12:00:02,arm,3.5\n')
+
+
+def test_rows_that_are_read_one_by_one_have_dates_and_names() -> None:
+    _, values = read(SLOWLY.format(name='arm').encode(), texts={0: DATE, 1: CONSTANT})
+    np.testing.assert_allclose(values[:, 0] - 1772366400.0, [0.5, 1.5, 2.0], rtol=0.0, atol=1e-6)
+    np.testing.assert_array_equal(values[:, 1:], [[np.nan, 1.0], [np.nan, np.nan], [np.nan, 3.5]])
+    with pytest.raises(DataError, match=r"log\.csv: line 4: column 2 is 'hand', and 'arm' in the"):
+        read(SLOWLY.format(name='hand').encode(), texts={0: DATE, 1: CONSTANT})
+    _, values = read(SLOWLY.format(name='hand').encode(), texts={0: DATE, 1: IGNORED})
+    assert np.isnan(values[:, 1]).all()
+    with pytest.raises(DataError, match=r"line 2, column 1: '2026-03-01T12:00:00.5' is not a"):
+        read(SLOWLY.format(name='arm').encode(), texts={1: CONSTANT})
+
+
+def test_dates_in_files_of_arrays_are_seconds_since_1970() -> None:
+    found = dict(arrays_of({'log': {
+        't': np.array(['1970-01-01T00:00:01.500', '1970-01-02'], dtype='datetime64[ms]'),
+        'q': np.ones((2, 3)), 'name': 'arm'}}))
+    assert list(found) == ['log.t', 'log.q']
+    assert found['log.t'].tolist() == [1.5, 86400.0]
