@@ -80,6 +80,29 @@ def test_candidates_are_files_of_the_kind_or_names(
     assert sorted(shown) == sorted(expected)
 
 
+def test_arguments_with_choices_complete_them_and_others_as_their_verb_says(
+    monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, answered = parser(['identify']), []
+
+    class Library:
+        completers = argparse.Namespace(SuppressCompleter=lambda: 'nothing')
+
+        @staticmethod
+        def autocomplete(given: object, **options: object) -> None:
+            answered.append((given, options))
+
+    monkeypatch.setattr(completion, '_argcomplete', Library)
+    monkeypatch.setattr(completion, 'completer', lambda verb, one: (verb, one.dest))
+    completion.complete(whole)
+    assert answered == [(whole, {'always_complete_options': 'long',
+                                 'default_completer': 'nothing'})]
+    arguments = {one.dest: getattr(one, 'completer', None)
+                 for one in completion.verbs_of(whole)['identify']._actions}
+    assert arguments.pop('accept') is None
+    assert arguments == {dest: ('identify', dest) for dest in arguments} and 'data' in arguments
+
+
 def test_every_argument_with_a_file_has_its_kind() -> None:
     """What its help calls a file must be known by that name."""
     verbs = completion.verbs_of(parser())

@@ -4,6 +4,7 @@ import argparse
 import json
 import re
 from dataclasses import replace
+from time import perf_counter
 
 import numpy as np
 import pytest
@@ -16,7 +17,8 @@ from robot_dynid.cli.files import with_text
 from robot_dynid.cli.main import main
 from robot_dynid.dynamics.rigid_body import inverse_dynamics
 from robot_dynid.errors import UsageError
-from robot_dynid.excitation.design import repeated_share
+from robot_dynid.excitation import design, design_criteria
+from robot_dynid.excitation.design import DesignCriteria, SessionOver, repeated_share
 from robot_dynid.excitation.families import FAMILIES
 from robot_dynid.io.trajectory_file import load_motion, load_trajectory
 from robot_dynid.robot.robot_file import load_robot
@@ -206,6 +208,48 @@ def test_an_adaptive_sequence_goes_on_from_what_was_measured(designed, tmp_path,
     assert main([str(word) for word in words]) == 0
     assert 'no further recording is needed' in ' '.join(capsys.readouterr().out.split())
     assert not out.exists()
+
+
+def test_a_session_that_is_over_writes_nothing(tmp_path, capsys, monkeypatch):
+    """Where the accuracy is met; one out of reach is an error. Efforts are those of the model."""
+    model, taken = nominal_model(ROBOT, rotors=0.0), []
+    model = replace(model, values=4.0 * model.values)
+    model.save(tmp_path / 'heavy.yaml')
+    over = [SessionOver('it is met', ('Izz1', 0.0812)),
+            SessionOver('it is met', ('Izz1', 0.0812)),
+            SessionOver('fv2 is out of reach', ('fv2', 0.5), ('fv2',))]
+
+    def criteria(robot, progress, elapsed, links):
+        taken.append((links, elapsed()))
+        return DesignCriteria()
+
+    def pair(*_):
+        raise over.pop(0)
+
+    monkeypatch.setattr(design_criteria, 'design_criteria', criteria)
+    monkeypatch.setattr(design, 'design_pair', pair)
+    out = tmp_path / 'T.yaml'
+    words = ['design', ROBOT, '--type', 'sine-sequence', '--adaptive', '--accuracy', '0.125',
+             '--out', str(out)]
+    started = perf_counter()
+    assert main([*words, '--model', str(tmp_path / 'heavy.yaml'), '--json']) == 0
+    passed = perf_counter() - started
+    found = json.loads(capsys.readouterr().out)
+    assert 0.0 <= found['seconds'] < passed and not out.exists()
+    assert (found['least_known'], found['largest_deviation']) == ('Izz1', 0.0812)
+    assert found['session']['met'] and found['session']['accuracy'] == 0.125
+    assert found['robot'] == ROBOT and found['type'] == 'sine-sequence' and found['out'] is None
+    assert main(words) == 0
+    said = ' '.join(capsys.readouterr().out.split())
+    assert said == ('the accuracy 12.5 % is met: Izz1, deviation 8.1 %; no further recording is '
+                    'needed')
+    assert main(words) == 1
+    assert 'fv2 is out of reach' in capsys.readouterr().err
+    (links, elapsed), (nominal, _), _ = taken
+    assert 0.0 <= elapsed < passed and nominal is None and links.shape == (3, 10)
+    motion = np.random.default_rng(0).normal(size=(3, 5, 3))
+    np.testing.assert_allclose(inverse_dynamics(model.robot, *motion, links), 4.0 * (
+        inverse_dynamics(model.robot, *motion, model.robot.nominal)), rtol=0.0, atol=1e-9)
 
 
 def test_an_accuracy_that_no_swing_gives_in_time_is_refused(tmp_path, capsys):

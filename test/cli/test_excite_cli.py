@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import json
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -85,6 +88,54 @@ def test_the_line_tells_segment_error_and_the_guards_nearest_to_their_limits() -
     assert line == ('excitation 43%, error 0.0123, limits: effort of a 61%, '
                     'tracking error of b 40%, 7 s left')
     assert excite.line_of(Seen('design: start 1', 0.5, 0.0, 0.0)) == 'design: start 1'
+
+
+@pytest.mark.parametrize('terminal', [False, True])
+def test_excite_sends_the_goal_and_shows_where_the_robot_is(
+    terminal: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where nobody looks, a line per segment is left; Enter stops from a terminal alone."""
+    from robot_dynid.ros.excitation import remote
+    from robot_dynid.ros.excitation.remote import Seen
+
+    asked: list[object] = []
+    result = {'ok': True, 'code': 'SUCCESS', 'message': 'done', 'warnings': [], 'recording': '',
+              'total_duration': 0.0, 'plan': ''}
+
+    def run(name: str, goal: Any, line: Any, timeout: float, robot: str) -> dict[str, Any]:
+        asked.extend((name, goal.type, goal.options, goal.dry_run, timeout, robot))
+        for segment, share in (('move', 0.0), ('move', 0.5), ('excitation', 0.1), ('move', 0.9)):
+            line(Seen(segment, share, 0.0, 0.0))
+        return result
+
+    notes: list[str] = []
+    monkeypatch.setattr(Terminal, 'note', lambda self, text, style=None: notes.append(text))
+    monkeypatch.setattr(remote, 'excite', run)
+    monkeypatch.setattr(sys.stdin, 'isatty', lambda: terminal)
+    monkeypatch.setattr(sys.stderr, 'isatty', lambda: terminal)
+    words = ['excite', '--type', 'fourier', '--namespace', 'cell', '--timeout', '7', '--dry-run']
+    assert main([*words, '--robot', 'planar_3r', '--json']) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found == {**result, 'node': '/cell/excitation', 'robot': 'planar_3r'}
+    assert asked == ['/cell/excitation', 'fourier', '', True, 7.0, 'planar_3r']
+    key = 'Enter' if terminal else 'Ctrl-C'
+    assert notes == [f'/cell/excitation: {key} stops the robot', *(
+        () if terminal else ('move', 'excitation', 'move'))]
+    assert main(words) == 0
+    assert asked[6:] == ['/cell/excitation', 'fourier', '', True, 7.0, '']
+
+
+@pytest.mark.parametrize('verbose', [False, True])
+def test_check_lists_what_is_not_in_order(
+    verbose: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    items = [{'level': level, 'name': f'name {k}', 'message': 'said'}
+             for k, level in enumerate(('OK', 'WARN', 'OK', 'ERROR'))]
+    excite.show_check({'message': 'not ready', 'items': items}, Terminal(verbose=verbose))
+    lines = [' '.join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    wrong = ['WARN name 1: said', 'ERROR name 3: said']
+    assert lines == (['not ready', *wrong, '2 checks passed: --verbose'] if not verbose else [
+        'not ready', 'OK name 0: said', wrong[0], 'OK name 2: said', wrong[1]])
 
 
 def test_excite_show_prints_the_next_command_after_a_dry_run(

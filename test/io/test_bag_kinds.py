@@ -3,6 +3,7 @@ made of."""
 
 from __future__ import annotations
 
+import struct
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -31,6 +32,7 @@ from mcap.writer import Writer as McapWriter
 
 from robot_dynid.errors import DataError, UsageError
 from robot_dynid.io.bag import Topics, read_bag
+from robot_dynid.io.messages.definitions import Definitions
 from robot_dynid.robot.model import FieldPaths, TopicFields
 from robot_dynid.robot.topics import topics_from_options
 from robot_dynid.types import RawLog
@@ -291,6 +293,38 @@ def test_definitions_in_idl(tmp_path: Path) -> None:
     require_same(read_bag(tmp_path / 'b.mcap', NAMES, named(
         '{topic: /lbr/state, position: measured_joint_position, effort: measured_torque}')),
         position=POSITION, effort=EFFORT)
+
+
+def test_a_message_without_fields_takes_a_byte(tmp_path: Path) -> None:
+    """Of CDR: a number of four bytes that follows begins at the fourth."""
+    text = (f'std_msgs/Empty nothing\nfloat64[] position\n{"=" * 80}\nMSG: std_msgs/Empty\n'
+            'uint8 CONSTANT=3\n')
+    with (tmp_path / 'b.mcap').open('wb') as file:
+        writer: Any = McapWriter(file)
+        writer.start('ros2', 'test')
+        channel = writer.register_channel('/own', 'cdr', writer.register_schema(
+            'my_msgs/msg/Own', 'ros2msg', text.encode()))
+        for t, row in zip(TIME.tolist(), POSITION, strict=True):
+            cdr = b'\0\1\0\0' + struct.pack('<BxxxI7d', 0, 7, *row)
+            writer.add_message(channel, t, cdr, t)
+        writer.finish()
+    log = read_bag(tmp_path / 'b.mcap', NAMES, named('{topic: /own, position: position}'))
+    require_close(log.position, POSITION)
+
+
+@pytest.mark.parametrize(('encoding', 'text'), [
+    ('ros2msg', b'float64[ broken'), ('ros2idl', b'module broken {')])
+def test_a_definition_that_cannot_be_parsed_is_presumed_where_the_type_is_known(
+    encoding: str, text: bytes
+) -> None:
+    known, other = Definitions(), Definitions()
+    known.add(FRANKA_ROBOT, encoding, text)
+    other.add('my_msgs/msg/Own', encoding, text)
+    names = [name for name, _ in known.fields(FRANKA_ROBOT)]
+    assert names[0] == 'header' and 'measured_joint_state' in names
+    assert known.presumed == {FRANKA_ROBOT}
+    with pytest.raises(DataError, match='my_msgs/msg/Own in the bag cannot be parsed'):
+        other.fields('my_msgs/msg/Own')
 
 
 def test_messages_in_messages_and_parts_of_arrays(tmp_path: Path) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import gzip
 import json
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
@@ -34,6 +35,8 @@ from written_tables import (
 
 from robot_dynid import load_log
 from robot_dynid.errors import DataError, UsageError
+from robot_dynid.errors import DataError
+from robot_dynid.io.tables import arrays as arrays_module
 from robot_dynid.io.tables.rows import Rows
 from robot_dynid.robot.columns import column_mapping, presets, read_mapping
 from robot_dynid.robot.model import RobotModel
@@ -304,6 +307,32 @@ def test_parquet(tmp_path: Path) -> None:
             ('q', LOG.position), ('dq', LOG.velocity), ('tau', LOG.effort))}}),
         tmp_path / 'run.parquet')
     require_true(load_log(tmp_path / 'run.parquet', ARM))
+
+
+def test_parquet_columns_are_lists_or_numbers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With what this software asks of pyarrow; the memory for all cells is asked for before."""
+    columns = {'t': LOG.time, 'q': LOG.position.tolist(), 'dq': LOG.velocity.tolist(),
+               'tau': LOG.effort.tolist()}
+    kinds = {'t': 'double', 'q': 'list<element: double>', 'dq': 'fixed_size_list<double>[3]',
+             'tau': 'large_list<double>'}
+    content = SimpleNamespace(
+        num_rows=len(LOG.time), num_columns=4, column_names=list(columns),
+        schema=SimpleNamespace(field=lambda name: SimpleNamespace(type=kinds[name])),
+        column=lambda name: SimpleNamespace(**{
+            'to_numpy' if name == 't' else 'to_pylist': lambda: columns[name]}))
+    library = ModuleType('pyarrow.parquet')
+    vars(library)['read_table'] = lambda file: content
+    package = ModuleType('pyarrow')
+    vars(package)['parquet'] = library
+    monkeypatch.setitem(sys.modules, 'pyarrow', package)
+    monkeypatch.setitem(sys.modules, 'pyarrow.parquet', library)
+    asked: list[int] = []
+    monkeypatch.setattr(arrays_module, 'require_memory', asked.append)
+    (tmp_path / 'run.parquet').write_bytes(b'PAR1')
+    require_true(load_log(tmp_path / 'run.parquet', ARM))
+    assert asked[0] == 4 * len(LOG.time)
 
 
 def test_tables_of_this_package_need_no_mapping(tmp_path: Path) -> None:

@@ -125,6 +125,21 @@ def test_wrong_mappings_are_named(case: str) -> None:
     assert words in str(error.value)
 
 
+@pytest.mark.parametrize(('mapping', 'begin'), [
+    ({'time': 'clock', 'position': ['p_turn', 'p_x', 'p_elbow']}, 'columns: there is no column'),
+    ('ur_rtde', 'preset ur_rtde: there is no column timestamp')])
+def test_a_mapping_of_other_columns_is_named_with_those_of_the_file(
+    tmp_path: Path, mapping: object, begin: str
+) -> None:
+    path = tmp_path / 'log.csv'
+    path.write_text(table('clock', {'position': 'p_{joint}', 'effort': 'tau_{joint}'}))
+    with pytest.raises(DataError) as caught:
+        load_log(path, ARM, columns=mapping)
+    assert str(caught.value).startswith(f'{path}: {begin}')
+    assert str(caught.value).endswith('; the file has the columns clock, p_turn, p_shoulder, '
+                                      'p_elbow, tau_turn, tau_shoulder, tau_elbow')
+
+
 HDF5 = b'MATLAB 7.3 MAT-file'.ljust(116) + bytes(8) + b'\x00\x02IM' + bytes(512)
 ARRAYS = {
     'cut.npz': (b'PK\x03\x04' + bytes(90), 'is damaged, truncated, or holds objects'),

@@ -225,10 +225,10 @@ def _figures(found: Design) -> dict[str, Any]:
 def show(result: dict[str, Any], terminal: Terminal) -> None:
     """Print how well the motion excites, what it uses of the limits, and the files."""
     if result['out'] is None:
-        reached = 'no nominal parameters to compare with' if result['largest_deviation'] is None \
-            else f'{result["least_known"]}, deviation {percent(result["largest_deviation"])} %'
-        terminal.line(f"the accuracy {percent(result['session']['accuracy'])} % is met: {reached}"
-                      '; no further recording is needed')
+        terminal.line(
+            f'the accuracy {percent(result["session"]["accuracy"])} % is met: '
+            f'{result["least_known"]}, deviation {percent(result["largest_deviation"])} %; no '
+            'further recording is needed')
         return
     judge = result['validation'] or {'out': None, 'report': None, 'warnings': ()}
     terminal.document(result['chapters'], (
