@@ -9,11 +9,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
+from time import perf_counter
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 import yaml
+from identified_models import nominal_model
 from recordings import write_recording
 
 from robot_dynid.cli import base
@@ -235,6 +238,39 @@ def test_validate_exits_with_one_above_the_largest_error_allowed(
     assert f'joint_2 {error:.3f} (limit ' in capsys.readouterr().out
     for wrong, said in (('joint_9=1', "no joint 'joint_9'"), ('little', 'a share such as 0.2'),
                         ('-1', 'at least 0')):
+        assert main([*words, f'--max-nrmse={wrong}']) == 2
+        assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(('allowed', 'limits', 'above'), [
+    ((), {}, []), (('0.2',), dict.fromkeys(('joint_1', 'joint_2', 'joint_3'), 0.2), ['joint_3']),
+    (('joint_3=0.4', '0.1'), {'joint_1': 0.1, 'joint_2': 0.1, 'joint_3': 0.4}, ['joint_2']),
+    (('joint_2=0.15', 'joint_3=0'), {'joint_2': 0.15, 'joint_3': 0.0}, ['joint_3'])])
+def test_what_is_allowed_of_a_joint_comes_before_what_is_of_all(
+    allowed: tuple[str, ...], limits: dict[str, float], above: list[str], tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch, run: Run, capsys: Capture,
+) -> None:
+    """Wherever it is said; an error as large as is allowed is."""
+    scores = {'joint_1': {'nrmse': 0.05}, 'joint_2': {'nrmse': 0.15}, 'joint_3': {'nrmse': 0.3}}
+    nothing = SimpleNamespace(plain=dict, traces=(), recordings=(1, 2), findings={}, rollout=None)
+    nominal_model(ROBOT).save(tmp_path / 'M.yaml')
+    for module, name in (('robot_dynid.validation.validate', 'validate'),
+                         ('robot_dynid.validation.verdict', 'judged'),
+                         ('robot_dynid.cli.validate', 'load_logs')):
+        monkeypatch.setattr(f'{module}.{name}', lambda *_, **__: nothing)
+    monkeypatch.setattr('robot_dynid.report.identification.validation_warnings', lambda *_: ())
+    monkeypatch.setattr('robot_dynid.cli.validate.reported', lambda *_: ())
+    monkeypatch.setattr('robot_dynid.cli.validate.joint_scores', lambda _: scores)
+    words = ['validate', str(tmp_path / 'M.yaml'), 'x.csv', '--accept-partial',
+             *(f'--max-nrmse={one}' for one in allowed)]
+    started = perf_counter()
+    found = run(*words, code=int(bool(above)))
+    assert 0.0 <= found['seconds'] < perf_counter() - started
+    assert (found['max_nrmse'], found['above_max_nrmse']) == (limits, above)
+    assert found['ok'] is not bool(above) and found['files'] == 2 and found['joints'] == scores
+    for wrong, said in (
+            ('joint_9=1', "no joint 'joint_9'; it has joint_1, joint_2, joint_3"),
+            ('little', 'must be a share such as 0.2, or joint_1=0.2'), ('-1', 'at least 0')):
         assert main([*words, f'--max-nrmse={wrong}']) == 2
         assert said in capsys.readouterr().err
 

@@ -130,12 +130,12 @@ def test_check_lists_what_is_not_in_order(
     verbose: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
     items = [{'level': level, 'name': f'name {k}', 'message': 'said'}
-             for k, level in enumerate(('OK', 'WARN', 'OK', 'ERROR'))]
+             for k, level in enumerate(('OK', 'WARN', 'OK', 'ERROR', 'OK'))]
     excite.show_check({'message': 'not ready', 'items': items}, Terminal(verbose=verbose))
     lines = [' '.join(line.split()) for line in capsys.readouterr().out.splitlines()]
     wrong = ['WARN name 1: said', 'ERROR name 3: said']
-    assert lines == (['not ready', *wrong, '2 checks passed: --verbose'] if not verbose else [
-        'not ready', 'OK name 0: said', wrong[0], 'OK name 2: said', wrong[1]])
+    assert lines == (['not ready', *wrong, '3 checks passed: --verbose'] if not verbose else [
+        'not ready', 'OK name 0: said', wrong[0], 'OK name 2: said', wrong[1], 'OK name 4: said'])
 
 
 def test_excite_show_prints_the_next_command_after_a_dry_run(

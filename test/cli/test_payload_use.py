@@ -7,11 +7,13 @@ import json
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
 from typing import Any
+from time import perf_counter
 
 import numpy as np
 import pytest
 from identified_models import nominal_model
 from payload_recordings import motion, pair, random_payload, recording, torque_robot
+from recordings import recording as joint_recording
 from tolerances import PAYLOAD_MASS
 
 from robot_dynid.cli.main import main
@@ -19,7 +21,9 @@ from robot_dynid.cli.payload import show
 from robot_dynid.cli.terminal import Terminal
 from robot_dynid.document import DASH
 from robot_dynid.errors import DataError, ModelError, UsageError
-from robot_dynid.identification.payload import identify_payload
+from robot_dynid.estimation.drive_gains import DriveGains, GainStatus, KnownLoad
+from robot_dynid.identification import payload
+from robot_dynid.identification.payload import GainsResult, identify_payload
 from robot_dynid.io.csv import write_csv
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.types import WRENCH_COMPONENTS, take
@@ -89,6 +93,67 @@ def test_command_line(tmp_path, capsys):
     assert main(['payload', str(paths[0]), '--robot', 'ur10e', '--json']) == 2
     assert main([*words, '--known-com', '0', '0', '0', '--json']) == 2
     assert main(['payload', str(paths[0]), '--json']) == 2
+
+
+@pytest.mark.parametrize(('words', 'centre'), [
+    ((), None), (('--known-com', '0.01', '0', '-0.05'), (0.01, 0.0, -0.05))])
+def test_gains_of_drives_are_given_beside_those_that_are_stated(
+    words, centre, tmp_path, capsys, monkeypatch
+):
+    """From a payload of known mass: value, 95 % interval, and joints that it does not tell."""
+    robot, asked = load_robot('planar_3r'), []
+    robot = replace(robot, drive=replace(robot.drive, gains=np.array([2.0, 3.0, 4.0])))
+    gains = DriveGains(np.array([2.2, 3.3, 9.0]), np.array([0.01, 0.02, np.inf]),
+                       np.array([True, True, False]), 1000000, np.array([0.1, 0.2, 0.3]),
+                       np.zeros(3), GainStatus.NOT_DETERMINED)
+
+    def identify(given, loaded, unloaded, load, model, equal):
+        asked.append((load, [log.source for log in loaded], [log.source for log in unloaded],
+                      model, equal))
+        return GainsResult(gains, robot, 'tip', 123, ('a warning',))
+
+    monkeypatch.setattr(payload, 'identify_drive_gains', identify)
+    paths = [str(tmp_path / f'{name}.csv') for name in ('loaded', 'unloaded')]
+    for seed, path in enumerate(paths):
+        write_csv(path, joint_recording(robot, seed, 1.0))
+    line = ['payload', paths[0], '--unloaded', paths[1], '--robot', 'planar_3r', '--known-mass',
+            '2.5', '--link', 'tip', '--equal-gains', 'joint_1,joint_2', *words]
+    started = perf_counter()
+    assert main([*line, '--json']) == 0
+    passed = perf_counter() - started
+    found = json.loads(capsys.readouterr().out)
+    assert asked == [(KnownLoad(2.5, centre, 'tip'), paths[:1], paths[1:], None,
+                      [['joint_1', 'joint_2']])]
+    assert found['ok'] and found['status'] == 'not_determined' and found['known_mass'] == 2.5
+    assert 0.0 <= found['seconds'] < passed
+    assert found['not_determined'] == ['joint_3'] and found['frame'] == 'tip'
+    assert [one['stated'] for one in found['gains'].values()] == [2.0, 3.0, 4.0]
+    first = found['gains']['joint_1']
+    assert first['value'] == 2.2 and first['determined']
+    assert first['interval'] == pytest.approx([2.2 * np.exp(-0.0195996), 2.2 * np.exp(0.0195996)])
+    assert found['gains']['joint_3']['value'] is None
+    robot = replace(robot, drive=replace(robot.drive, gains=None))
+    gains = replace(gains, status=GainStatus.NOT_CONVERGED)
+    assert main([*line, '--json']) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert found['gains']['joint_2']['stated'] is None
+
+
+def test_pairs_of_recordings_are_listed_in_detail(capsys):
+    result = {
+        'status': 'ok', 'advice': 'fine', 'frame': 'tip', 'mass': 2.0, 'inertia': np.eye(3),
+        'inertia_std': 0.1 * np.eye(3), 'centre_of_mass': [0.1, 0.2, 0.3],
+        'interval': {'mass': [1.9, 2.1], 'centre_of_mass': [[0.09, 0.11]] * 3},
+        'not_excited': [], 'directions': [], 'findings': {}, 'warnings': [], 'mass_std': 0.05,
+        'mass_std_gains': 0.02, 'drive_gains_std_stated': True, 'drive_gains_std': np.full(3, 0.1),
+        'pairs': [{'loaded': 'a.csv', 'unloaded': 'b.csv', 'lag': -0.0125},
+                  {'loaded': 'c.csv', 'unloaded': '', 'lag': 0.0}]}
+    show(result, Terminal(verbose=True))
+    said = ' '.join(capsys.readouterr().out.split())
+    assert 'a.csv less b.csv clocks 12.50 ms apart' in said and 'c.csv' not in said
+    assert '2 kg on tip, 95 % from 1.9 to 2.1 kg' in said and 'x 0.1 ± 0.01, y 0.2' in said
+    show(result, Terminal())
+    assert 'clocks' not in capsys.readouterr().out
 
 
 def test_command_line_with_a_model_and_a_link(tmp_path, capsys):

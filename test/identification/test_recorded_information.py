@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
+from time import perf_counter
+from typing import Any
 
 import numpy as np
 import pytest
+from identified_models import nominal_model
 from recordings import recording
 from tolerances import SAME_FORMULA
 
+from robot_dynid.cli import identify as identify_command
+from robot_dynid.cli import recordings
 from robot_dynid.cli.main import main
-from robot_dynid.errors import ModelError, UsageError
+from robot_dynid.errors import DataError, ModelError, UsageError
 from robot_dynid.estimation import ESTIMATORS
-from robot_dynid.identification import by_recording
+from robot_dynid.estimation.information import Batch, Information
+from robot_dynid.identification import by_recording, recorded_information
 from robot_dynid.identification.by_recording import RecordedInformation
 from robot_dynid.identification.identify import identify
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identification.recorded_information import identify_information, information
+from robot_dynid.identification.selection import Choice
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.identified.record import digest_of
+from robot_dynid.identified.record import FitRecord, digest_of
 from robot_dynid.io import information_file
 from robot_dynid.io.csv import write_csv
 from robot_dynid.io.information_file import load_information, save_information
@@ -29,6 +37,16 @@ from robot_dynid.robot.robot_file import load_robot
 ROBOT = load_robot('planar_3r')
 RECIPE = Recipe(cutoff=12.0, friction='coulomb', ramp_width=0.02, effort_lag=0.0)
 LOGS = [recording(ROBOT, seed, 8.0) for seed in range(4)]
+
+
+def made_up(samples: int = 1, notes: tuple[str, ...] = ()) -> RecordedInformation:
+    """Return information of ``samples`` of a.csv about one parameter."""
+    model, nothing = nominal_model('planar_3r'), None
+    own = Information(('a',), np.ones((1, 1), dtype=bool), (
+        Batch((np.full((4, 4), float(samples)),), samples),))
+    return RecordedInformation(
+        ROBOT, Choice(model.preprocessing, model.structure), own, None, nothing,
+        FitRecord(recordings=('a.csv',)), notes, ())
 
 
 @pytest.fixture(scope='module')
@@ -55,6 +73,71 @@ def test_identify_information_equals_identify_of_the_recordings(
     assert ours.warnings == plain.warnings
     assert ours.model.noise_levels is not None
     assert ours.training.model == plain.training.model
+
+
+def test_the_command_says_what_an_information_file_holds(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = made_up(samples=7, notes=('a note',))
+    asked = []
+
+    def reduce(arguments: Any, paths: Any, target: Any, recipe: Recipe, progress: Any) -> Any:
+        asked.append((paths, target[0].name, target[1], recipe.cutoff))
+        return made
+
+    monkeypatch.setattr(recordings, 'reduced', reduce)
+    monkeypatch.setattr(information_file, 'save_information', lambda one, path: Path(
+        path).write_bytes(bytes(2500)))
+    out, recipe = tmp_path / 'Y.info', tmp_path / 'r.yaml'
+    recipe.write_text('cutoff: 12')
+    started = perf_counter()
+    assert main(['information', 'a.csv', 'b_validation.csv', '--robot', 'planar_3r', '--recipe',
+                 str(recipe), '--out', str(out), '--json']) == 0
+    passed = perf_counter() - started
+    printed = capsys.readouterr()
+    found = json.loads(printed.out)
+    assert 0.0 <= found.pop('seconds') < passed
+    laws = found.pop('friction_laws')
+    assert laws == list(made.choice.structure.described)
+    assert found == {'robot': 'planar_3r', 'out': str(out), 'recordings': ['a.csv'], 'samples': 7,
+                     'base': 1, 'megabytes': 0.0025, 'cutoff': 10.0, 'warnings': ['a note']}
+    assert asked == [(['a.csv'], 'planar_3r', None, 12.0)]
+    assert 'held out for validation: b_validation.csv' in ' '.join(printed.err.split())
+    assert main(['information', 'a.csv', '--robot', 'planar_3r', '--out', 'Y.yaml']) == 2
+    assert 'ends with .info' in capsys.readouterr().err
+
+
+def test_the_command_adds_recordings_to_information_of_the_same_robot(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = {'a.info': made_up(samples=7), 'b.info': replace(made_up(), robot=load_robot('tx40'))}
+    asked: list[Any] = []
+
+    def reduce(arguments: Any, paths: Any, target: Any, recipe: Any, progress: Any) -> Any:
+        asked.append((paths, target[0].name, target[1].information.samples))
+        return made_up(samples=11)
+
+    def add(parts: Iterable[RecordedInformation]) -> RecordedInformation:
+        return made_up(samples=sum(one.information.samples for one in parts))
+
+    def stop(parts: Any, method: Any, recipe: Any, progress: Any) -> Any:
+        asked.append(([one.information.samples for one in parts], method))
+        raise DataError('far enough')
+
+    monkeypatch.setattr(information_file, 'load_information', kept.__getitem__)
+    monkeypatch.setattr(by_recording, 'merge_information', add)
+    monkeypatch.setattr(identify_command, 'reduced', reduce)
+    monkeypatch.setattr(recorded_information, 'identify_information', stop)
+    words = ['identify', '--out', str(tmp_path / 'm.yaml'), '--method', 'ols']
+    for more, taken, parts in (((), [], 7), (('c.csv',), [(['c.csv'], 'planar_3r', 7)], 18)):
+        for robot in ((), ('--robot', 'planar_3r')):
+            asked.clear()
+            assert main([*words, *robot, '--', 'a.info', *more]) == 1
+            assert asked == [*taken, ([parts], 'ols')]
+            assert 'far enough' in capsys.readouterr().err
+    assert main([*words, '--robot', 'planar_3r', '--', 'a.info', 'b.info']) == 2
+    assert 'the information of a.csv belongs to tx40, not to planar_3r' in ' '.join(
+        capsys.readouterr().err.split())
 
 
 def test_identify_information_of_two_parts_equals_the_whole(

@@ -3,7 +3,6 @@ made of."""
 
 from __future__ import annotations
 
-import struct
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -295,21 +294,29 @@ def test_definitions_in_idl(tmp_path: Path) -> None:
         position=POSITION, effort=EFFORT)
 
 
-def test_a_message_without_fields_takes_a_byte(tmp_path: Path) -> None:
-    """Of CDR: a number of four bytes that follows begins at the fourth."""
-    text = (f'std_msgs/Empty nothing\nfloat64[] position\n{"=" * 80}\nMSG: std_msgs/Empty\n'
-            'uint8 CONSTANT=3\n')
+@pytest.mark.parametrize('count', [5, 6])
+@pytest.mark.parametrize('profile', ['ros2', 'ros1'])
+def test_a_message_without_fields_takes_a_byte_in_ros_2_alone(
+    profile: str, count: int, tmp_path: Path
+) -> None:
+    """Constants are no fields. With five bytes more the doubles begin at the eighth byte."""
+    rule = '=' * 80
+    text = (f'std_msgs/Empty nothing\nmy_msgs/Two two\nuint8[{count}] bytes\nfloat64[7] position\n'
+            f'{rule}\nMSG: std_msgs/Empty\nuint8 CONSTANT=3\n{rule}\nMSG: my_msgs/Two\nuint8 a\n'
+            'uint8 b\n')
+    begin = bytes([7] * (2 + count)) if profile == 'ros1' else (
+        b'\0\1\0\0' + bytes([7] * (3 + count)).ljust(8 if count == 5 else 16, b'\0'))
+    kind, encoding = ('my_msgs/Own', 'ros1') if profile == 'ros1' else ('my_msgs/msg/Own', 'cdr')
     with (tmp_path / 'b.mcap').open('wb') as file:
         writer: Any = McapWriter(file)
-        writer.start('ros2', 'test')
-        channel = writer.register_channel('/own', 'cdr', writer.register_schema(
-            'my_msgs/msg/Own', 'ros2msg', text.encode()))
+        writer.start(profile, 'test')
+        channel = writer.register_channel('/own', encoding, writer.register_schema(
+            kind, f'{profile}msg', text.encode()))
         for t, row in zip(TIME.tolist(), POSITION, strict=True):
-            cdr = b'\0\1\0\0' + struct.pack('<BxxxI7d', 0, 7, *row)
-            writer.add_message(channel, t, cdr, t)
+            writer.add_message(channel, t, begin + row.tobytes(), t)
         writer.finish()
     log = read_bag(tmp_path / 'b.mcap', NAMES, named('{topic: /own, position: position}'))
-    require_close(log.position, POSITION)
+    np.testing.assert_array_equal(log.position, POSITION)
 
 
 @pytest.mark.parametrize(('encoding', 'text'), [

@@ -9,7 +9,7 @@ import pytest
 from robot_dynid.errors import DataError
 from robot_dynid.io.tables.form import Asked
 from robot_dynid.io.tables.rows import CONSTANT, DATE, IGNORED, LINE_BYTES, lines_from
-from robot_dynid.io.tables.table import arrays_of
+from robot_dynid.io.tables.table import DEPTH, arrays_of
 from robot_dynid.io.tables.text import HEAD, read_text_table
 from robot_dynid.types import FloatArray
 
@@ -37,6 +37,12 @@ def test_a_character_may_lie_in_two_pieces() -> None:
 def test_names_are_read_in_the_encodings_of_loggers(encoding: str, name: str) -> None:
     names, values = read(f't,{name}\n0,1.5\n1,2.5\n'.encode(encoding))
     assert names == ('t', name) and values.tolist() == [[0.0, 1.5], [1.0, 2.5]]
+
+
+@pytest.mark.parametrize('end', ['\n', '\r\n', '\r'])
+def test_lines_end_as_on_any_system(end: str) -> None:
+    names, values = read(end.join(('t,q', '0,1.5', '1,2.5', '')).encode())
+    assert names == ('t', 'q') and values.tolist() == [[0.0, 1.5], [1.0, 2.5]]
 
 
 def test_bytes_that_are_no_text_are_refused_by_line() -> None:
@@ -82,6 +88,21 @@ def test_rows_that_are_read_one_by_one_have_dates_and_names() -> None:
     assert np.isnan(values[:, 1]).all()
     with pytest.raises(DataError, match=r"line 2, column 1: '2026-03-01T12:00:00.5' is not a"):
         read(SLOWLY.format(name='arm').encode(), texts={1: CONSTANT})
+
+
+def test_arrays_in_files_are_columns_or_tables() -> None:
+    """By the path of their names, ten levels deep at most; one row or column is a column."""
+    deep: object = np.ones(2)
+    for level in range(DEPTH - 1):
+        deep = {f'l{level}': deep}
+    content = {'row': np.ones((1, 4)), 'column': np.ones((4, 1)), 'table': np.ones((4, 2)),
+               'cube': np.ones((4, 1, 2)), 'all': np.ones((2, 2, 2)), 'none': np.zeros((0, 3)),
+               'number': 3.0, 'text': 'words', 3: [1, 2], 'deep': deep, 'deeper': {'x': deep}}
+    found = {name: array.shape for name, array in arrays_of(content)}
+    path = '.'.join(['deep', *(f'l{level}' for level in reversed(range(DEPTH - 1)))])
+    assert found.pop(path) == (2,)
+    assert found.pop('number', (1,)) == (1,)
+    assert found == {'row': (4,), 'column': (4,), 'table': (4, 2), 'cube': (4, 2), '3': (2,)}
 
 
 def test_dates_in_files_of_arrays_are_seconds_since_1970() -> None:

@@ -24,6 +24,7 @@ from robot_dynid.dynamics.rigid_body import gravity_effort
 from robot_dynid.errors import RobotError, UsageError
 from robot_dynid.identification.recipe import read_recipe
 from robot_dynid.io.csv import write_csv
+from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.setting_up import live
 from robot_dynid.setting_up.description import (
@@ -182,6 +183,35 @@ def test_answers_are_written(root: Path, tmp_path: Path) -> None:
     assert '# driver: ur_robot_driver' in text
     assert gravity('ceiling') == (0.0, 0.0, 9.81)
     assert 'neither rotors nor motor friction' in recipe_yaml({**answers, 'sensor': 'link'})
+
+
+@pytest.mark.parametrize('found', [True, False])
+def test_gains_that_are_unknown_are_those_of_the_size_of_a_recording(
+    found: bool, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Of one that can be used, by the robot as it is answered for; columns are proposed beside."""
+    gains, asked = {'joint_1': 12.5, 'joint_2': 8.0, 'joint_3': 4.0}, []
+
+    def gains_of_size(robot: RobotModel, paths: list[str]) -> dict[str, float] | None:
+        asked.append((robot.joints, robot.drive.kind, paths))
+        return gains if found else None
+
+    monkeypatch.setattr(live, 'gains_of_size', gains_of_size)
+    shutil.copy(root / 'robot_dynid' / 'urdf' / 'planar_3r.urdf', tmp_path)
+    names = [f'{kind}_{k}' for kind in ('angle', 'amps') for k in (1, 2, 3)]
+    data = tmp_path / 'run.csv'
+    data.write_text(f'clock,{",".join(names)}\n' + ''.join(
+        f'{0.01 * k},{0.1 * k},0,0,1,2,{k}\n' for k in range(60)))
+    start(tmp_path, tmp_path / 'planar_3r.urdf', {
+        'driver': OTHER, 'effort_kind': 'current', 'drive_gains': 'unknown'},
+        '--recording', str(data))
+    text = (tmp_path / 'arm.yaml').read_text()
+    assert asked == [(tuple(gains), 'current', [str(data)])]
+    robot = load_robot(tmp_path / 'arm.yaml')
+    assert robot.drive.gains is not None
+    assert robot.drive.gains.tolist() == (list(gains.values()) if found else [1.0, 1.0, 1.0])
+    assert text.count('\ncolumns: ') == 1 and 'proposed from run.csv' in text
 
 
 def test_the_sensor_of_a_driver_is_suggested(root: Path) -> None:
