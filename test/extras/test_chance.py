@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.stats import gumbel_r
 
 from robot_dynid_extras.fleet.chance import QUANTILES, ByChance, by_chance
 from robot_dynid_extras.fleet.changes import PASSING, STEP, TREND, change
@@ -66,6 +67,25 @@ def test_the_bulk_of_gumbels_chances_gives_place_and_width() -> None:
     assert by_chance(np.full(LEAST_UNITS - 1, 0.01)) == ByChance()
     assert ByChance().probability(0.3) == 0.3 and ByChance().probability(7.0) == 1.0
     assert found.probability(0.0) == 0.0
+
+
+def test_chances_beside_the_bulk_are_those_of_gumbels_distribution() -> None:
+    """Place and width by the quartiles, which thirteen heights have exactly, no narrower."""
+    for place, width in ((0.5, 2.0), (-0.3, 1.0), (-1.5, 0.5)):
+        heights = place + width * gumbel_r.ppf([0.25, 0.5, 0.75])
+        between = np.interp(np.arange(13.0), [3.0, 6.0, 9.0], heights)
+        between[:3] -= 1.0
+        between[10:] += 1.0
+        found = by_chance(np.exp(-between))
+        wide = max(width, 1.0)
+        middle = heights[1] - wide * gumbel_r.ppf(0.5)
+        assert (found.width, found.place) == pytest.approx((wide, middle))
+        for chance in (0.5, 0.01, 1e-7):
+            assert found.probability(chance) == pytest.approx(
+                max(chance, gumbel_r.sf(-np.log(chance), middle, wide)))
+    assert by_chance(np.zeros(LEAST_UNITS)).probability(1e-300) > 0.0
+    assert by_chance(np.full(LEAST_UNITS, 0.5)).place == pytest.approx(
+        np.log(2.0) - gumbel_r.ppf(0.5))
 
 
 def test_a_cold_day_is_no_change_of_what_differs_from_day_to_day() -> None:

@@ -8,15 +8,22 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy.interpolate import BSpline
 from tolerances import SAME_FORMULA
 
+from robot_dynid.effects import axes_of
+from robot_dynid.errors import DataError
 from robot_dynid.friction import law_from
+from robot_dynid.identified.structure import Structure
+from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.signals.unfiltered import AsRecorded, Unfiltered
 from robot_dynid.types import FloatArray
 from robot_dynid_evaluation.papers import elastic_joints as paper
 from robot_dynid_evaluation.papers import elastic_joints_arm as simulated
 from robot_dynid_evaluation.papers.elastic_joints_arm import logged
 from robot_dynid_evaluation.papers.elastic_joints_arm import simulated as friction_of
 from robot_dynid_extras.latent import latent as latent_laws
+from robot_dynid_extras.latent.coordinate_equations import CoordinateEquations
 from robot_dynid_extras.latent.motion import (
     EXACT,
     Channel,
@@ -25,7 +32,8 @@ from robot_dynid_extras.latent.motion import (
     LatentState,
     Stretch,
 )
-from robot_dynid_extras.latent.motion_spline import MotionSpline
+from robot_dynid_extras.latent.motion_spline import DEGREE, MotionSpline
+from robot_dynid_extras.latent.stretches import Cut, stretches_of
 
 
 def silent(stage: str, share: float) -> None:
@@ -50,6 +58,21 @@ def test_a_spline_follows_polynomials_with_their_derivatives() -> None:
         wanted = [(c.deriv(order) if order else c)(time) for c in curves]
         np.testing.assert_allclose(values, np.stack(wanted, axis=1),
                                    rtol=0.0, atol=1e4 * SAME_FORMULA)
+
+
+@pytest.mark.parametrize(('spacing', 'intervals'), [(0.03, 33), (0.028, 36), (5.0, 1)])
+def test_a_spline_is_that_of_uniform_knots(spacing: float, intervals: int) -> None:
+    """About as far apart as asked for; at other instants, and at the last, too."""
+    time = np.linspace(1.0, 2.0, 201)
+    spline = MotionSpline(time, spacing)
+    assert spline.intervals == intervals
+    coefficients = np.random.default_rng(0).normal(size=(intervals + DEGREE, 2))
+    knots = 1.0 + np.arange(-DEGREE, intervals + DEGREE + 1) / intervals
+    curve = BSpline(knots, coefficients, DEGREE)
+    for instants in (time, np.array([1.0, 1.01234, 1.98, 2.0])):
+        for order, values in enumerate(spline.at(instants).motion(coefficients)):
+            exact = (curve.derivative(order) if order else curve)(np.minimum(instants, 2 - 1e-12))
+            np.testing.assert_allclose(values, exact, rtol=0.0, atol=1e-6 * np.abs(exact).max())
 
 
 def test_band_equations_are_those_of_dense_least_squares() -> None:
@@ -233,3 +256,75 @@ def test_a_falling_law_is_found_from_a_motion_that_another_law_made(
     speeds = [law.settings()['levelling']['speed'] for _, law in found]
     assert speeds[0] == pytest.approx(arm.fallen, rel=0.02)
     assert speeds[1] == pytest.approx(arm.fallen, rel=0.05)
+
+
+@pytest.mark.parametrize('name', ['elastic_2r', 'tx40'])
+@pytest.mark.parametrize('each', [True, False])
+def test_equations_count_while_the_axes_that_rub_in_them_turn(name: str, each: bool) -> None:
+    """For so many samples, the middle one counts; motors, or axes that are coupled."""
+    model = Structure.uniform(load_robot(name), True, 'coulomb', {}).torque_model(
+        load_robot(name))
+    equations, axes = CoordinateEquations(model), axes_of(model.robot)
+    count, rng = model.robot.coordinates, np.random.default_rng(0)
+    size, phase = rng.uniform([[0.2], [0.0]], [[1.0], [6.0]], (2, count))
+    velocity = size * np.sin(np.linspace(0.0, 9.0, 60)[:, None] + phase)
+    speed = rng.uniform(0.05, 0.3, len(axes.labels)) if each else 0.2
+    found = equations.counts(velocity, speed, 5)
+    turning = np.abs(velocity @ axes.matrix.T) > speed
+    for row in range(count):
+        rubbing = np.flatnonzero(axes.effort @ equations.rows[row])
+        assert len(rubbing) or name == 'elastic_2r'
+        for k in range(60):
+            around = turning[max(k - 2, 0):k + 3, rubbing]
+            assert found[k, row] == float(around.all())
+    assert 0.1 < found.mean() < 0.9
+
+
+def part(seconds: float, began: float, noise: float = 1e-4, rate: float = 500.0) -> Unfiltered:
+    """Return a part of a recording whose two encoders are noisy, the second four times as much."""
+    time = 5.0 + np.arange(round(seconds * rate) + 1) / rate
+    rng = np.random.default_rng(round(1e3 * began))
+    smooth = np.column_stack([np.sin(3.0 * time), np.cos(2.0 * time)])
+    stamps = time[:-1] + 0.3 / rate
+    return Unfiltered(time, smooth + noise * np.array([1.0, 4.0]) * rng.standard_normal(
+        smooth.shape), stamps, np.column_stack([stamps, -stamps]), began=began)
+
+
+def cut(*recordings: tuple[Unfiltered, ...]) -> Cut:
+    """Return the stretches of recordings."""
+    return stretches_of(AsRecorded(lambda: iter(recordings), lambda *_: None))
+
+
+def test_recordings_are_cut_into_stretches_of_a_second_that_share_their_ends() -> None:
+    """Those that go on say so; each has the efforts within it, and the noise of all."""
+    found = cut((part(3.2, 10.0), part(2.0, 10.0)), (), (part(3.9, 20.0),))
+    assert [round(500.0 * (one.time[-1] - one.time[0])) for one in found.stretches] == [
+        533, 533, 534, 500, 500, 650, 650, 650]
+    assert [one.recording for one in found.stretches] == 5 * [0] + 3 * [1]
+    assert [one.began for one in found.stretches] == 5 * [10.0] + 3 * [20.0]
+    assert [one.goes_on for one in found.stretches] == [
+        False, True, True, False, True, False, True, True]
+    for one in found.stretches:
+        inside = (one.stamps >= one.time[0]) & (one.stamps < one.time[-1])
+        assert inside.all() and len(one.stamps) == len(one.time) - 1
+        np.testing.assert_array_equal(one.effort, np.column_stack([one.stamps, -one.stamps]))
+        assert one.channels[0].order == 0 and len(one.channels[0].values) == len(one.time)
+        assert one.temperature is None
+    np.testing.assert_allclose(found.noise, [1e-4, 4e-4], rtol=0.05)
+    axes = np.array([[1.0, 0.0], [3.0, 1.0]])
+    deviation = found.noise * np.sqrt(12.0 * 0.002 / 0.02**3)  # of a line's slope over 20 ms
+    np.testing.assert_allclose(found.slowest(axes), 1.5 * np.array(
+        [deviation[0], np.hypot(3.0 * deviation[0], deviation[1])]), rtol=1e-12)
+
+
+def test_short_recordings_are_cut_into_eighths_and_long_ones_looked_at_evenly() -> None:
+    short = cut((part(1.4, 1.0),))  # seven of an eighth or more
+    assert [len(one.time) for one in short.stretches] == 7 * [101]
+    long = cut((part(150.0, 1.0, rate=100.0),))
+    begins = [one.time[0] for one in long.stretches]
+    assert len(long.stretches) == 50 and not any(one.goes_on for one in long.stretches)
+    np.testing.assert_allclose(np.diff(begins), 3.0, rtol=0.0, atol=0.03)
+    with pytest.raises(DataError, match=r'last 0\.12 s together: .* stretches of 0\.08 s or more'):
+        cut((part(0.12, 1.0),))
+    still = cut((replace(part(2.0, 1.0), position=np.zeros((1001, 2))),))
+    np.testing.assert_allclose(still.noise, 1e-10)

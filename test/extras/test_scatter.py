@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.integrate import quad
+from scipy.stats import chi2, f, norm, t
 from tolerances import SAME_FORMULA, SCATTER_FOUND, SHARE_BY_CHANCE
 
 from robot_dynid_extras.fleet.chance import discovered, rejected, simes
@@ -17,7 +19,7 @@ from robot_dynid_extras.fleet.changes import (
     outliers,
     sessions_needed,
 )
-from robot_dynid_extras.fleet.scatter import MANY, DayToDay, Path, day_to_day, levels
+from robot_dynid_extras.fleet.scatter import MANY, DayToDay, Levels, Path, day_to_day, levels
 
 DAILY, WITHIN = 0.05, 0.03
 
@@ -55,6 +57,102 @@ def test_levels_of_arms_hold_against_a_few_that_are_off() -> None:
     assert clean.spread == pytest.approx(0.1, rel=0.04)  # five deviations of so many
     assert levels(np.ones(5), np.ones(5)).spread == 0.0
     assert levels(np.ones(1), np.ones(1)).spread == np.inf
+
+
+@pytest.mark.parametrize(('variance', 'count'), [(0.0, 4), (0.04, 4), (0.04, 20), (4.0, 20)])
+def test_the_spread_of_levels_is_that_which_bounded_residuals_let_expect(
+    variance: float, count: int
+) -> None:
+    """Of as many at 1 and -1, each 1 / (tau^2 + v) = E[min(z^2, 4)] (R - 1) / R."""
+    found = levels(0.7 + np.resize([1.0, -1.0], count), np.full(count, variance))
+    expected = quad(lambda z: min(z * z, 4.0) * norm.pdf(z), -12.0, 12.0, points=[-2.0, 2.0])[0]
+    total = max(count / (count - 1) / expected, variance)
+    assert found.spread == pytest.approx(np.sqrt(total - variance), rel=1e-6)
+    assert found.mean == pytest.approx(0.7)
+    assert found.error == pytest.approx(np.sqrt(total / count), rel=1e-6)
+    assert levels(np.array([3.0]), np.array([0.25])) == Levels(3.0, 0.5, np.inf)
+
+
+def test_a_level_far_off_pulls_the_mean_by_two_deviations_alone() -> None:
+    """Huber's: the sum of all residuals, bounded, is zero."""
+    values = np.append(np.random.default_rng(11).standard_normal(11), 50.0)
+    found = levels(values, np.full(12, 0.01))
+    off = (values - found.mean) / np.sqrt(found.spread**2 + 0.01)
+    assert np.sum(np.clip(off, -2.0, 2.0)) == pytest.approx(0.0, abs=0.01)
+    assert abs(found.mean - values[:11].mean()) < 0.5 and found.spread < 3.0
+
+
+@pytest.mark.parametrize(('sessions', 'freedom'), [
+    ((4, 6, 12), 3.0), ((4, 12), 3.0), ((3, 3, 1), 2.0), ((7,), 0.0), ((2, 2, 2, 9), 1.0)])
+def test_few_arms_tell_as_much_as_one_by_itself(
+    sessions: tuple[int, ...], freedom: float
+) -> None:
+    """The median arm scatters as the median of chi-square says."""
+    rng = np.random.default_rng(6)
+    paths = [Path(rng.standard_normal(count), np.zeros(count)) for count in sessions]
+    found = day_to_day(paths)
+    ratios = [len(path.values) * np.var(path.values) / chi2.median(len(path.values) - 1)
+              for path in paths if len(path.values) > 1]
+    assert found.spread == pytest.approx(np.sqrt(np.median(ratios)), rel=1e-6)
+    assert found.freedom == freedom
+
+
+def test_arms_that_scatter_as_chi_square_with_a_common_factor_tell_its_freedom() -> None:
+    """The quartiles of their ratios are those of F; alike arms are MANY."""
+    for freedom in (3.0, 12.0):
+        ratios = f.ppf(np.clip(np.arange(41.0) / 40.0, 0.01, 0.99), 6, freedom)
+        paths = [Path(np.sqrt(ratio) * np.resize([1.0, -1.0], 7), np.zeros(7)) for ratio in ratios]
+        assert day_to_day(paths).freedom == pytest.approx(freedom, rel=1e-6)
+    alike = [Path(np.resize([1.0, -1.0], 7), np.zeros(7))] * 12
+    assert day_to_day(alike).freedom == MANY
+
+
+@pytest.mark.parametrize(('count', 'alone'), [(4, True), (12, True), (13, False)])
+def test_how_far_an_arm_is_off_counts_all_that_is_unknown(count: int, alone: bool) -> None:
+    """Of its level, of the mean of the others, and their spread; by Student's t."""
+    rng = np.random.default_rng(9)
+    values, variances = rng.standard_normal(count), rng.uniform(0.1, 0.5, count)
+    fleet = Levels(0.4, 0.3, 1.2)
+    said = outliers(values, variances, fleet)
+    assert said is not None and len(said) == count
+    for r, one in enumerate(said):
+        others = np.arange(count) != r
+        rest = levels(values[others], variances[others]) if alone else fleet
+        deviation = np.sqrt(rest.spread**2 + rest.error**2 + variances[r])
+        assert one.size == pytest.approx(values[r] - rest.mean)
+        assert one.deviation == pytest.approx(deviation)
+        assert one.probability == pytest.approx(
+            2.0 * t.sf(abs(values[r] - rest.mean) / deviation, count - 2))
+        assert one.half_interval(0.05) == pytest.approx(t.ppf(0.975, count - 2) * deviation)
+    same = outliers(np.ones(5), np.zeros(5), fleet)
+    assert same is not None and all(
+        (one.probability, one.size) == (1.0, 0.0) for one in same)
+
+
+def test_a_step_of_what_differs_by_day_has_sessions_on_both_sides() -> None:
+    """Three of them, of few sessions half; one session by itself is not told of it."""
+    usual = DayToDay(1.0, MANY)
+    for count, first in ((12, 3), (5, 2), (4, 2), (2, 1)):
+        for at in range(1, count):
+            path = Path(9.0 * (np.arange(count) >= at), np.zeros(count))
+            links, friction = (change(path, np.arange(float(count)), usual, daily)
+                               for daily in (False, True))
+            assert links is not None and friction is not None
+            assert links.session == at and links.pattern in (STEP, PASSING)
+            assert first <= friction.session <= count - first or friction.pattern == TREND
+            if first <= at <= count - first:
+                assert (friction.pattern, friction.session) == (STEP, at)
+
+
+def test_discovered_pays_for_every_choice_before() -> None:
+    """Two of four arms, both parts of the first, and one of two of the second's numbers."""
+    none = [np.array([0.9])]
+    arms = [[np.array([1e-6]), np.array([1e-5])], [np.array([1e-5, 0.5, 0.6, 0.7])], none, none]
+    (first, second), (third,), *_ = discovered(arms, 0.08)
+    assert first[0].tolist() == second[0].tolist() == [True]
+    assert third[0].tolist() == [True, False, False, False]
+    assert (first[1], second[1], third[1]) == pytest.approx((0.04, 0.04, 0.01))
+    assert discovered([], 0.05) == [] and discovered([none, []], 0.05)[1] == []
 
 
 def test_few_arms_show_the_spread_without_bias() -> None:

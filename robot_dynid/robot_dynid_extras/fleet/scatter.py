@@ -35,8 +35,8 @@ MANY = 1e6
 LEAST_UNITS = 10
 #: steps of bisection: halves a range of any size to rounding
 BISECTIONS = 40
-#: variances below count as this
-TINY = float(np.finfo(np.float64).tiny)
+#: variances below count as this: sums of their inverses are finite
+TINY = 1e-300
 #: rounds of weighting for a mean
 MEANS = 6
 
