@@ -102,7 +102,7 @@ OPTIONS = [
      'test_contact_options.py::test_gain_and_margin_reach_the_observer'),
     ('contact', '--robot', 'test_cli.py::test_model_of_another_robot_is_refused'),
     ('resonance', '--robot --joint --band --json',
-     'test_resonance.py::test_the_command_warns_of_what_spoils_it'),
+     'test_resonance.py::test_the_command_prints_what_was_found_and_what_spoils_it'),
     *((verb, '--information', 'test_by_recording.py::test_from_the_command_line')
       for verb in ('identify', 'information')),
     *((verb, '--workers --scheduler', 'test_by_recording.py::test_wrong_words_are_named')
