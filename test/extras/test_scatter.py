@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.integrate import quad
+from scipy.optimize import brentq
 from scipy.stats import chi2, f, norm, t
 from tolerances import SAME_FORMULA, SCATTER_FOUND, SHARE_BY_CHANCE
 
@@ -247,6 +248,28 @@ def test_as_many_sessions_as_are_asked_for_would_tell(daily: bool) -> None:
     assert chance(needed) <= 1e-4 < chance(needed - 2)
     assert sessions_needed(1.0, known, usual, daily, 1e-4) == 6
     assert sessions_needed(0.001, known, usual, daily, 1e-4) is None
+
+
+@pytest.mark.parametrize('daily', [True, False])
+@pytest.mark.parametrize('freedom', [2.0, 30.0])
+def test_sessions_needed_are_by_students_t_of_two_means(daily: bool, freedom: float) -> None:
+    """Times the steps, of links also the single sessions, and the trend that are tested."""
+    known = Path(np.zeros(3), np.array([0.01, 0.02, 0.06]))
+    variance = 0.1**2 + 0.03
+
+    def chance(size: float, half: int) -> float:
+        tests = 2 * half - 4 if daily else 4 * half - 2
+        ratio = size / np.sqrt(2.0 * variance / half)
+        return float(tests * 2.0 * t.sf(ratio, freedom + 2 * half - 2))
+
+    def needed(size: float) -> int | None:
+        return sessions_needed(size, known, DayToDay(0.1, freedom), daily, 1e-3)
+
+    for size in (0.2, -0.3, 0.5, 2.0):
+        half = next(half for half in range(3, 200) if chance(abs(size), half) <= 1e-3)
+        assert needed(size) == (2 * half if half <= 100 else None)
+    last = brentq(lambda size: chance(size, 100) - 1e-3, 0.01, 1.0)
+    assert needed(1.001 * last) == 200 and needed(0.999 * last) is None
 
 
 def test_too_few_sessions_say_nothing() -> None:

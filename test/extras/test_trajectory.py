@@ -110,6 +110,44 @@ def test_motion_of_the_truth_is_simulated_as_it_was() -> None:
     assert np.array_equal(exact.position[rows], intervals.position)
 
 
+@pytest.mark.parametrize(('cutoff', 'thinned', 'most', 'stride'), [
+    (None, 5, 100, 1), (100.0, 2, 100, 1), (None, 5, 4, 3), (25.0, 5, 8, 2)])
+def test_intervals_are_rows_of_the_recordings(
+    cutoff: float | None, thinned: int, most: int, stride: int
+) -> None:
+    """Of 0.1 s in steps of 5 ms, or a quarter of the period of the cut-off; with a step before
+    and one behind, one after the other in each contiguous stretch; every so many of a long one.
+    """
+    model = of_robot('planar_3r')
+    arm = ArmModel(model)
+    recordings = [replace(lively(model, count, step=0.001), cutoff=cutoff, starts=starts)
+                  for count, starts in ((600, (0,)), (50, (0,)), (500, (0, 150, 160)))]
+    found = intervals_of(arm, Experiment.of(model, recordings), 0.1, most)
+    assert [one.recording for one in found] == [0, 2]
+    steps, before = 100 // thinned, {0: 0, 2: 650}
+    for one in found:
+        samples = recordings[one.recording]
+        begins = [first for own in samples.segments
+                  for first in range(own.start + thinned, own.stop - 100 - 2 * thinned + 1, 100)]
+        assert one.first.tolist() == [before[one.recording] + k for k in begins[::stride]]
+        assert (one.span, one.steps, len(one)) == (100, steps, len(begins[::stride]))
+        assert one.step == pytest.approx(0.001 * thinned)
+        rows = np.array(begins[::stride])[:, None] + thinned * np.arange(-1, steps + 2)
+        np.testing.assert_array_equal(one.position, samples.position[rows[:, 1:-1]])
+        np.testing.assert_array_equal(one.velocity, samples.velocity[rows])
+        np.testing.assert_array_equal(one.effort, samples.effort[rows])
+        np.testing.assert_array_equal(one.states, np.concatenate([
+            samples.position[rows[:, 1:-1]], samples.velocity[rows[:, 1:-1]]], axis=2))
+        columns = model.columns(samples)[:, ~arm.moving]
+        np.testing.assert_allclose(one.columns, columns.transpose(2, 0, 1)[rows], rtol=0.0,
+                                   atol=1e-12)
+        parts = list(one.parts(2))
+        assert [rows.start for rows, _ in parts] == list(range(0, len(one), 2))
+        np.testing.assert_array_equal(
+            np.concatenate([part.effort for _, part in parts]), one.effort)
+    assert intervals_of(arm, Experiment.of(model, recordings), 0.7, most) == []
+
+
 @pytest.mark.parametrize(('viscous', 'shortest', 'longest'), [
     (None, 0.25, 0.5), (20.0, 1.0, 1.0)], ids=['joints that pull each other', 'damped'])
 def test_intervals_are_as_long_as_deviations_of_their_start_grow_little(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import replace
 
 import numpy as np
@@ -61,6 +62,28 @@ def test_updated_model_can_be_saved_loaded_and_updated_again(
 def test_before_any_motion_there_is_nothing_to_serve() -> None:
     with pytest.raises(DataError, match='no everyday motion was of use'):
         updated_model(RecursiveIdentification(known_model()))
+
+
+@pytest.mark.parametrize(('ratios', 'words'), [
+    ((1.0, 0.5, 0.5), None), ((1.04, 0.5, 0.5), None), ((0.1, 0.1, 1.06), 'joint_3 (2.12 instead '
+     'of 2 N m); it stays'), ((1.06, 0.5, 1.2), 'joint_1 (2.12 instead of 2 N m), joint_3 (2.4 '),
+    ((1.0, 1.0, 1.0), 'no better than by the served model'), ((1.04, 1.0, 0.98), 'no better'),
+    ((0.0, 0.9, 0.9), None)])
+def test_a_joint_may_be_predicted_worse_by_a_twentieth_where_all_are_better(
+    ratios: tuple[float, ...], words: str | None, changed: RecursiveIdentification
+) -> None:
+    """On the whole by the mean of the logarithms; each error is 2 N m by the served model."""
+    found, recent = copy(changed), changed.recent
+    assert recent is not None
+    samples = np.array([10.0, 20.0, 40.0])
+    found.recent = replace(recent, samples=samples, errors=np.array(
+        [4.0 * samples, 4.0 * samples * np.square(ratios)]))
+    if words is None:
+        assert np.array_equal(updated_model(found).values, updated_model(changed).values)
+        return
+    with pytest.raises(DataError) as caught:
+        updated_model(found)
+    assert words in str(caught.value)
 
 
 def test_updated_model_is_refused_when_it_predicts_worse(
