@@ -11,7 +11,13 @@ from tolerances import DEFLECTION, OFFSET
 from robot_dynid.errors import DataError
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.robot_file import load_robot
-from robot_dynid.signals.encoders import Encoder, encoders_of, noise, resolution
+from robot_dynid.signals.encoders import (
+    Encoder,
+    convert_to_joint_side,
+    encoders_of,
+    noise,
+    resolution,
+)
 from robot_dynid.signals.prepare import Preprocessing, Repaired, prepare, repair
 from robot_dynid.types import FloatArray, RawLog
 
@@ -345,3 +351,44 @@ def test_noise_of_positions_is_that_of_fourth_differences_or_of_rounding() -> No
     assert noise(np.arange(40.0)**3 + alternating) == pytest.approx(16e-3 / np.sqrt(70.0))
     assert noise(1e-3 * np.arange(40.0)) == pytest.approx(1e-3 / np.sqrt(12.0))
     assert noise(np.zeros(3)) == 0.0
+
+
+def test_motors_of_another_joint_are_named_by_slope_and_scatter() -> None:
+    """Not by joints that rest, whatever the gear ratio."""
+    log = short_log(1.0)
+    assert log.motor_position is not None
+    for factor, joint in ((1.0, 2), (-70.0, 1), (0.01, 2)):
+        mixed = log.motor_position.copy()
+        mixed[:, 0] = factor * (mixed[:, joint] + 2e-3 * np.sin(31.0 * SECONDS))
+        refused = encoders_of(ARM, replace(log, motor_position=mixed))[0].refused
+        assert refused.startswith(f'they follow joint {ARM.joints[joint]} instead; correct')
+        link = log.position.copy()
+        link[:, joint] *= 0.01
+        still = replace(log, motor_position=mixed, position=link)
+        assert encoders_of(ARM, still)[0].refused.startswith('they do not follow the joint; check')
+
+
+@pytest.mark.parametrize('measured', [True, False])
+def test_motors_are_converted_to_the_joint_side(measured: bool) -> None:
+    """Where their velocity is missing it is that of their positions."""
+    ratios = np.array([50.0, -20.0, 1.0])
+    robot = replace(ARM, drive=replace(ARM.drive, gear_ratios=ratios))
+    log = short_log(1.0)
+    assert log.motor_position is not None
+    sides = log.motor_position + np.array([0.0, 0.03, 0.0])
+    rate = np.gradient(sides, SECONDS, axis=0, edge_order=2)
+    speed = ratios * rate
+    speed[600:, 1] = np.nan
+    turned = replace(log, motor_position=ratios * sides,
+                     motor_velocity=speed if measured else None)
+    (found,), notes = convert_to_joint_side(robot, (turned,), 0.01)
+    assert found.motor_position is not None
+    np.testing.assert_allclose(found.motor_position, log.motor_position, rtol=0.0, atol=1e-5)
+    np.testing.assert_allclose(found.motor_velocity, rate, rtol=0.0, atol=1e-3)
+    assert notes == [
+        f'short: motor states of {ARM.joints[0]}: divided by the gear ratio 50',
+        f'short: motor states of {ARM.joints[1]}: divided by the gear ratio -20; offset of +0.03 '
+        'rad against the joint removed']
+    bare = replace(log, motor_position=None, motor_velocity=speed)
+    (found,), notes = convert_to_joint_side(robot, (bare,), 0.01)
+    assert found.motor_velocity is None and notes == []

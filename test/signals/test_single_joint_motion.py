@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
+from robot_dynid.robot.model import PRISMATIC, REVOLUTE
+from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.signals.single_joint_motion import (
     LOCKED_SHARE,
     MOVING_TRAVEL,
     TRAVEL_WINDOW,
+    SingleJointMotion,
+    least_travel,
     moving_seconds,
     single_joint_motions,
     single_joint_stretches,
+    stretches,
 )
 from robot_dynid.types import FloatArray
 
@@ -61,3 +67,91 @@ def test_a_single_row_takes_no_time() -> None:
     time, least = 5.0 + 0.01 * np.arange(101), np.full(1, 1e-4)
     assert moving_seconds(time, time[:, None], least) == pytest.approx(1.0, rel=0.02)
     assert moving_seconds(time[:1], time[:1, None], least) == 0.0
+def ramps(*legs: tuple[float, float]) -> tuple[FloatArray, FloatArray]:
+    """Return time and positions of joint 0 after legs of so many seconds at a speed each."""
+    speed = np.concatenate([np.full(round(seconds / STEP), value) for seconds, value in legs])
+    own = STEP * np.cumsum(np.append(0.0, speed))
+    return STEP * np.arange(len(own)), np.column_stack([own, np.full(len(own), 0.7)])
+
+
+def motions_of(*legs: tuple[float, float]) -> list[SingleJointMotion]:
+    """Return the motions of legs whose torque is the time."""
+    time, position = ramps(*legs)
+    return single_joint_motions(time, position, np.column_stack([time, time]), LEAST)
+
+
+def test_legs_of_constant_speed_are_motions_one_way() -> None:
+    there, back = motions_of((1.0, 0.0), (2.0, 0.2), (1.0, 0.0), (4.0, -0.1), (1.0, 0.0))
+    for motion, speed, begin, seconds, path in (
+            (there, 0.2, 1.0, 2.0, (0.0, 0.4)), (back, -0.1, 4.0, 4.0, (0.4, 0.0))):
+        assert (motion.joint, motion.jerky, motion.steady) == (0, False, True)
+        assert motion.speed == pytest.approx(speed, rel=1e-9)
+        assert motion.start == pytest.approx(begin, abs=0.06)
+        assert motion.seconds == pytest.approx(seconds, abs=0.11)
+        np.testing.assert_allclose(motion.path, path, atol=0.011)
+        np.testing.assert_allclose(motion.pose, [np.mean(path), 0.7], atol=5e-3)
+        np.testing.assert_allclose(np.diff(motion.position), speed * STEP)
+        # without half a window at either end of it
+        assert motion.torque[0] == pytest.approx(begin + 0.1, abs=0.011)
+        assert motion.torque[-1] == pytest.approx(begin + seconds - 0.1, abs=0.011)
+        assert len(motion.position) == len(motion.torque) == round((seconds - 0.2) / STEP) + 1
+
+
+@pytest.mark.parametrize(('legs', 'steady'), [
+    # a fifth of a second, without windows of a tenth at the ends
+    (((0.38, 0.2),), False), (((0.42, 0.2),), True),
+    # a quarter of the motion
+    (tuple((0.6, 0.12 + 0.02 * k) for k in range(3)), True),
+    (tuple((0.6, 0.12 + 0.02 * k) for k in range(5)), False)])
+def test_a_steady_stretch_lasts_and_is_a_share_of_its_motion(
+    legs: tuple[tuple[float, float], ...], steady: bool
+) -> None:
+    (motion,) = motions_of((1.0, 0.0), *legs, (1.0, 0.0))
+    assert motion.steady is steady
+    if not steady:
+        assert motion.speed > 0.0 and len(motion.torque) == 0
+        back = motions_of((1.0, 0.0), *((seconds, -speed) for seconds, speed in legs), (1.0, 0.0))
+        assert back[0].speed == pytest.approx(-motion.speed)
+
+
+def test_a_joint_that_sticks_moves_in_jerks_at_its_mean_speed() -> None:
+    """From three parts on; twice it is two motions, and after half a second of rest as many."""
+    (stuck,) = motions_of((1.0, 0.0), *[(0.15, 0.2), (0.3, 0.0)] * 5, (1.0, 0.0))
+    assert stuck.jerky and not stuck.steady
+    assert stuck.speed == pytest.approx(0.15 * 0.2 * 5 / (5 * 0.45 - 0.3 + 0.1), rel=0.02)
+    assert len(motions_of((1.0, 0.0), *[(0.15, 0.2), (0.3, 0.0)] * 2, (1.0, 0.0))) == 2
+    apart = motions_of((1.0, 0.0), *[(0.15, 0.2), (0.7, 0.0)] * 5, (1.0, 0.0))
+    assert len(apart) == 5 and not any(one.jerky for one in apart)
+
+
+def test_seconds_of_motion_are_those_of_travel_within_half_a_second() -> None:
+    """A joint at 0.2 rad/s travels the least in 0.05 s, so motion begins 0.2 s before it."""
+    time, position = ramps((1.0, 0.0), (2.0, 0.2), (1.0, 0.0))
+    assert moving_seconds(time, position, LEAST) == pytest.approx(2.4, abs=0.021)
+    assert moving_seconds(time[:1], position[:1], LEAST) == 0.0
+    assert moving_seconds(time[:90], position[:90], LEAST) == pytest.approx(0.1, abs=0.11)
+    ((joint, rows),) = single_joint_stretches(time, position, LEAST)
+    assert joint == 0
+    np.testing.assert_allclose([time[rows.start], time[rows.stop - 1]], [0.8, 3.2], atol=0.021)
+    swapped = list(single_joint_stretches(time, position[:, ::-1], LEAST))
+    assert swapped == [(1, rows)]
+    assert not list(single_joint_stretches(time[:1], position[:1], LEAST))
+
+
+@pytest.mark.parametrize(('way', 'alone', 'found'), [
+    ('+++', '...', [(0, 3)]), ('0++0', '....', [(1, 3)]), ('++--', '....', [(0, 2), (2, 4)]),
+    ('+00+', '....', [(0, 4)]), ('+000+', '.....', [(0, 1), (4, 5)]),
+    ('+00-', '....', [(0, 1), (3, 4)]), ('+++', '.x.', [(0, 1), (2, 3)]),
+    ('+00', '...', [(0, 1)]), ('000', '...', []), ('-0-', '...', [(0, 3)]), ('++', 'xx', [])])
+def test_stretches_of_one_direction_with_short_pauses(
+    way: str, alone: str, found: list[tuple[int, int]]
+) -> None:
+    signs = np.array([{'+': 1.0, '-': -1.0, '0': 0.0}[one] for one in way])
+    mask = np.array([one == '.' for one in alone])
+    assert list(stretches(signs, mask, 2)) == found
+
+
+def test_a_slide_travels_less_than_a_joint_that_turns() -> None:
+    robot = load_robot('planar_3r')
+    slide = replace(robot, types=np.array([REVOLUTE, PRISMATIC, REVOLUTE], dtype=np.int8))
+    assert least_travel(slide).tolist() == [0.01, 0.002, 0.01]
