@@ -17,6 +17,7 @@ from robot_dynid.effects.slow_changes import (
     SlowChangeTracker,
     SlowCoefficients,
     Warming,
+    warmth_along,
 )
 from robot_dynid.effects.slow_changes_search import (
     ConstantParameters,
@@ -25,8 +26,11 @@ from robot_dynid.effects.slow_changes_search import (
     fit_slow_coefficients,
     fit_warming,
     gain,
+    noise_density,
     refit_warming,
+    remove_recording_difference,
     rescale_warming,
+    stretches,
 )
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.types import FloatArray
@@ -156,6 +160,21 @@ def test_refit_warming_equals_one_fit_of_parameters_and_warm_up() -> None:
     refitted = np.linalg.lstsq(tall, left)[0]
     np.testing.assert_allclose(found.change, refitted, rtol=0.0, atol=1e-3)
     assert np.all(np.linalg.eigvalsh(found.covariance) > -1e-12)
+    # deviations: with the time constant, and the friction of each recording by its prior
+    blocks = []
+    for i, (one, columns) in enumerate(zip(hot, staying.columns, strict=True)):
+        warmths = [warmth_along(one, factor * warming.seconds, warming.power, np.zeros(1),
+                                warming.law) for factor in (1.0, 1.001, 1.0 / 1.001)]
+        slope = (warmths[2] - warmths[1]) / (2.0 * np.log(1.001)) * (one.friction @ warming.fall)
+        own = np.zeros((len(columns), 8))
+        own[:, 2 * i:2 * i + 2] = one.friction
+        blocks.append(np.hstack([-warmths[0] * one.friction, slope, columns, own]))
+    tall, prior = np.concatenate(blocks), np.tile([0.1**-2, 0.03**-2], 4)
+    covariance = np.linalg.inv(
+        tall.T @ tall / NOISE**2 + np.diag(np.append(np.zeros(7), prior)))
+    std = np.sqrt(np.diag(covariance)[:3])
+    np.testing.assert_allclose(warming.fall_std[:, 0], std[:2], rtol=0.1)  # by the noise found
+    np.testing.assert_allclose(warming.seconds_std, warming.seconds * std[2], rtol=0.1)
 
 
 def test_known_parameters_of_other_joints_leave_the_warm_up_to_friction() -> None:
@@ -359,3 +378,50 @@ def test_nothing_drifts_where_nothing_is_left() -> None:
     residual = recording(0)
     none = replace(residual, left=np.zeros_like(residual.left))
     assert fit_slow_coefficients([none, none]) == (None, Gain(0.0, 0.0))
+def spread_out(levels: list[float], seconds: float) -> FrictionResidual:
+    """Return a recording with so many stretches of ``seconds``, the residual constant in each."""
+    time = np.arange(0.0, seconds * len(levels) + 0.05, 0.1)
+    left = np.array(levels)[np.minimum(time // seconds, len(levels) - 1).astype(int)]
+    return FrictionResidual(time, left, left, left, left, np.zeros((len(time), 0)))
+
+
+def test_stretches_are_about_as_long_as_asked() -> None:
+    time = 7.0 + np.arange(0.0, 10.0, 0.5)  # 9.5 s
+    for seconds, count in ((4.0, 2), (3.0, 3), (100.0, 1), (19.0, 1), (18.9, 1), (6.4, 1)):
+        np.testing.assert_array_equal(stretches(time, seconds), np.minimum(
+            (time - 7.0) * count // 9.5, count - 1))
+    assert stretches(time[:1], 1.0).tolist() == [0]
+
+
+def test_the_density_of_noise_is_that_of_means_over_a_second() -> None:
+    one, other = spread_out([1.0, 2.0, 4.0, 5.0], 1.0), spread_out([7.0, 9.0], 1.0)
+    assert noise_density([one]) == pytest.approx(10.0 / 3.0)
+    assert noise_density([one, other]) == pytest.approx((10.0 + 2.0) / (3.0 + 1.0))
+    assert noise_density([spread_out([3.0], 1.0)]) == 0.0
+
+
+def test_a_gain_is_a_share_of_the_error_in_deviations_over_stretches() -> None:
+    share = np.array([0.1, 0.2, 0.3, 0.2, 0.1, 0.3, 0.2, 0.2])
+    rows = spread_out(share.tolist(), 4.0)
+    errors, size = np.ones(len(rows.time)), np.bincount(stretches(rows.time, 4.0))
+    found = gain([rows], [errors], [np.sqrt(1.0 - rows.left)])
+    taken = share * size
+    assert found.share == pytest.approx(taken.sum() / size.sum())
+    assert found.deviations == pytest.approx(taken.mean() / (np.std(taken) / np.sqrt(8)))
+    assert gain([rows], [errors], [errors]) == Gain(0.0, 0.0)
+    seven = spread_out(share[:7].tolist(), 4.0)
+    assert gain([seven], [1.0 + 0.0 * seven.left], [np.sqrt(1.0 - seven.left)]) == Gain(0.0, 0.0)
+    both = [seven, spread_out([0.2], 4.0)]
+    assert gain(both, [1.0 + 0.0 * one.left for one in both], [
+        np.sqrt(1.0 - one.left) for one in both]).counts
+    assert [Gain(*pair).counts for pair in ((0.0051, 2.51), (0.0049, 9.0), (0.9, 2.49))] == [
+        True, False, False]
+
+
+def test_the_difference_of_a_recording_is_a_ridge_of_its_usual_size() -> None:
+    one, weight = recording(3), 0.02
+    rest = remove_recording_difference(one.friction, one.left + 0.4 * one.dry, weight)
+    tall = np.vstack([np.sqrt(weight) * one.friction, np.diag([1.0 / 0.1, 1.0 / 0.03])])
+    side = np.append(np.sqrt(weight) * (one.left + 0.4 * one.dry), [0.0, 0.0])
+    values = np.linalg.lstsq(tall, side)[0]
+    np.testing.assert_allclose(rest, one.left + 0.4 * one.dry - one.friction @ values, atol=1e-9)

@@ -251,3 +251,87 @@ def test_held_out_errors_are_those_of_fits_to_the_other_folds() -> None:
         gram = add_ridge(columns[~own].T @ columns[~own])
         left[own] -= columns[own] @ np.linalg.solve(gram, columns.T @ rest.residual)
     np.testing.assert_allclose(once.held_out_errors(), left, rtol=0.0, atol=LEAST_SQUARES * 100.0)
+
+
+def rows_of(velocity: FloatArray, **others: FloatArray) -> JointResidual:
+    """Return rows at ``velocity`` (N,), 0.01 s apart."""
+    none = np.zeros(len(velocity))
+    values = {'position': none, 'effort': none, 'residual': none, 'folds': none.astype(int),
+              'blocks': none.astype(int), **others}
+    return JointResidual(velocity=velocity, slow=0.1, fast=1.0, step=0.01, **values)  # type: ignore[arg-type]
+
+
+def test_stretches_of_a_residual_are_contiguous_and_know_their_fold() -> None:
+    data = rows_of(np.ones(5), folds=np.array([5, 5, 2, 2, 5]), blocks=np.array([9, 9, 4, 7, 7]))
+    assert data.stretches == ((1, slice(0, 2)), (0, slice(2, 4)), (1, slice(4, 5)))
+    assert data.block.tolist() == [2, 2, 0, 1, 1]
+
+
+def test_orders_that_rows_show_are_bounded_by_speed_and_range() -> None:
+    """At most half a wave between two rows in the slowest twentieth, at the most 4000 1/rad."""
+    speed = np.concatenate([np.zeros(50), np.linspace(1.0, 2.0, 101)])  # at rest nothing shows
+    data = rows_of(np.where(np.arange(151) % 2, speed, -speed),
+                   position=np.linspace(0.0, 0.5, 151))
+    assert data.moving.tolist() == list(range(50, 151))
+    assert data.highest_order == pytest.approx(np.pi / (1.05 * 0.01))
+    assert rows_of(0.01 * np.ones(9)).highest_order == pytest.approx(4000.0)
+    assert data.resolved == pytest.approx(2.0 * np.pi / 0.5)
+    assert rows_of(np.ones(9), position=np.arange(9.0)).resolved == 1.5
+    turn = 2.0 * np.pi / (1.5 * 0.01)  # at the median speed this order looks like standing still
+    assert data.alias(1.2 * turn) == pytest.approx(0.2 * turn)
+    assert data.alias(1.8 * turn) == pytest.approx(0.2 * turn)
+
+
+def test_peaks_are_of_gears_and_of_the_highest_orders_around() -> None:
+    orders = np.arange(20.0, 4001.0)
+    power = np.zeros((len(DELAYS), len(orders)))
+    heights = {20: 55.0, 100: 60.0, 101: 50.0, 150: 70.0, 300: 45.0, 302: 46.0, 500: 65.0,
+               501: 66.0}
+    for k, (order, height) in enumerate(heights.items()):
+        power[k, order - 20] = height
+    gear = np.array([100.2, 149.0, 5000.0])
+    found = Spectrum(orders, power, np.full((2, len(orders)), 2.0)).peaks(gear)
+    # 150 1/rad is nearer to that of the gear than is resolved; the gear has two orders here
+    expected = {100.2: (100, 2), 501.0: (501, 3981), 302.0: (302, 3981), 20.0: (20, 3981)}
+    for peak in found[:-1]:
+        order, rivals = expected[peak.order]
+        height = heights[order]
+        assert peak.delay == DELAYS[list(heights).index(order)]
+        assert (peak.surprise, peak.size) == (surprise(height, rivals), 2.0 * height)
+    assert found[-1].order == 149.0 and found[-1].size == 0.0
+    assert [peak.order for peak in found] == [100.2, 501.0, 20.0, 302.0, 149.0]
+
+
+@pytest.mark.parametrize('many', [False, True])
+def test_peaks_of_the_greatest_surprise_come_first_then_the_largest(many: bool) -> None:
+    orders, count = np.arange(20.0, 4001.0), 9 if many else 4
+    places = 100 * np.arange(1, count + 1)
+    power, level = np.zeros((len(DELAYS), len(orders))), np.ones((2, len(orders)))
+    power[0, places], level[0, places] = 50.0 + np.arange(count), 2.0**-np.arange(count)
+    found = Spectrum(orders, power, level).peaks(np.empty(0))
+    surprising, large = list(range(count - 1, -1, -1))[:5], list(range(count))[:5]
+    assert [peak.order for peak in found] == [20.0 + places[k] for k in [
+        *surprising, *(k for k in large if k not in surprising)]]
+
+
+@pytest.mark.parametrize('share', [0.0019, 0.0021])
+def test_a_wave_must_take_off_two_thousandths_of_the_variance(share: float) -> None:
+    signs = np.tile([1.0, -1.0], 50)
+    data = SimpleNamespace(block=np.repeat(np.arange(50), 2), residual=2.0 * signs)
+    candidate = signs * np.sqrt(1.0 - 4.0 * share)
+    assert ripple_search.is_better(signs, candidate, data) == (share > 0.002)
+
+
+def test_waves_are_told_with_their_size_delay_and_chance() -> None:
+    gear = Gear(waves=((2.0, 0.4), (10.0, 0.6)))
+    data = joint_residual(1, gear)
+    found = fit_ripple(data, RATIO)
+    sizes = {turns * RATIO: size * np.sqrt(np.mean(
+        1.0 / (1.0 + (turns * RATIO * data.velocity / gear.corner)**2)))
+        for turns, size in gear.waves}
+    assert [wave.order for wave in found.waves] == sorted(sizes, key=lambda one: -sizes[one])
+    for wave in found.waves:
+        assert wave.amplitude == pytest.approx(sizes[wave.order], rel=0.1)
+        assert abs(wave.delay + gear.late) < 4.0 * wave.delay_std < 2e-3
+        assert wave.aliases == ()
+    assert found.rms_without == pytest.approx(np.sqrt(np.mean(data.residual**2)))
