@@ -111,6 +111,23 @@ def test_recordings_of_one_block_have_no_law() -> None:
     assert learn_error_law([]) is None
 
 
+def test_blocks_are_of_a_second_and_ten_samples() -> None:
+    """Of errors that are the same in each second, the law is their mean square."""
+    def law(seconds: float, step: float, begin: float = 0.0) -> ErrorLaw | None:
+        time = begin + np.arange(0.0, seconds - 1e-9, step)
+        errors = np.sqrt(1.0 + np.floor(time - begin + 1e-9))[:, None]
+        return learn_error_law([(time, errors, 0.0 * errors, np.ones(errors.shape, dtype=bool))])
+
+    for begin in (0.0, 0.5):
+        found = law(3.0, 1.0 / 16.0, begin)
+        assert found is not None and found.rest == (pytest.approx(2.0),)
+        assert (found.share, found.slow) == ((0.0,), (0.0,))  # never swift
+        short = law(2.5, 1.0 / 16.0, begin)  # the last block has eight samples
+        assert short is not None and short.rest == (pytest.approx(1.5),)
+    assert law(2.0, 1.0 / 16.0) is not None and law(1.5, 1.0 / 16.0) is None
+    assert law(9.0, 1.0 / 9.0) is None
+
+
 def test_expected_error_grows_with_the_acceleration() -> None:
     law = ErrorLaw((0.04,) * 3, (0.01,) * 3, (0.0,) * 3, 0.1, 7.0)
     model = with_law(law)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -68,3 +69,72 @@ def test_a_terminal_is_shown_less_than_a_page() -> None:
     assert [(table.detail, table.folded) for table in found.tables] == [
         (False, False), (True, False), (False, True)]
     assert [one.words for one in actions.actions] == ['One: do it']
+
+
+@pytest.mark.parametrize(('value', 'unit', 'ok', 'figure'), [
+    (0.25, 'of the effort', False, '25 % of the effort (threshold 20 %)'),
+    (0.1, 'of the effort', True, '10 % of the effort (threshold 20 %)'),
+    (0.20004, 'of the effort', False, '20.004 % of the effort (threshold 20 %)'),
+    (0.2, 'of the effort', True, '20 % of the effort (threshold 20 %)'),
+    (0.2, 'of the effort', False, 'nominal inertials do better'),
+    (0.1, 'of the effort', None, '10 % of the effort (threshold 20 %)'),
+    (10.0, 'of the effort', None, '1000 % of the effort (threshold 20 %)'),
+    (10.1, 'of the effort', None, 'more than 10 times the effort (threshold 20 %)'),
+    (30.0, 'false alarms per hour', False, '30 false alarms per hour (threshold 0.2)'),
+    (None, 'of the effort', False, '')])
+def test_a_figure_has_as_many_digits_as_tell_it_from_its_threshold(
+    value: float | None, unit: str, ok: bool | None, figure: str
+) -> None:
+    assert UseVerdict(GRAVITY, ok, value, 0.2, unit, '').figure == figure
+    assert UseVerdict(GRAVITY, ok, value, None, unit, '').figure == ''
+
+
+GOOD = (True, True, True, True)
+
+
+@pytest.mark.parametrize(('kind', 'joints'), [
+    ('good', [GOOD, GOOD]), ('fair', [GOOD, (True, True, None, True)]),
+    ('fair', [GOOD, (False, True, True, True)]),
+    ('poor', [(False, True, True, True), (False, True, True, True)]),  # a use of no joint
+    ('poor', [GOOD, (False, False, False, False)]),  # a joint of no use
+    ('fair', [GOOD, (None, False, False, False)]), ('poor', [])])
+def test_a_verdict_is_poor_where_a_joint_or_a_use_is_not_good_at_all(
+    kind: str, joints: list[tuple[bool | None, ...]]
+) -> None:
+    verdict = Verdict((), tuple(joint(f'j{k}', *oks) for k, oks in enumerate(joints)))
+    status = verdict.sections()[0].status
+    assert status is not None and status.kind == kind
+
+
+def test_sentences_are_the_whole_then_joints_then_actions() -> None:
+    joints = replace(joint('elbow', *GOOD), words='fine'), replace(
+        joint('wrist', True, None, True, True), words='open')
+    verdict = Verdict((), joints, (Action('look', 'robot-dynid'), Action('wait')))
+    assert verdict.sentences == (
+        verdict.words, 'wrist: open', 'next: look: robot-dynid', 'next: wait')
+
+
+def test_reasons_tell_the_motion_that_would_show_what_is_not_shown() -> None:
+    uses = [UseVerdict(use, None, None, None, '', 'because') for use in USES]
+    uses[1] = replace(uses[1], shown_by=Action('stop more often', 'robot-dynid design'))
+    uses[2] = replace(uses[2], words='')
+    (found,) = Verdict((), (JointVerdict('elbow', tuple(uses), ''),)).sections()
+    assert [row.cells for row in found.tables[-1].rows] == [
+        ('elbow', GRAVITY, 'because'),
+        ('elbow', FEED_FORWARD, 'because. Stop more often: robot-dynid design'),
+        ('elbow', SIMULATION, 'because')]
+
+
+def test_the_joint_that_exceeds_the_threshold_most_stands_for_all() -> None:
+    def verdict(value: float | None, threshold: float | None = 0.2) -> JointVerdict:
+        return JointVerdict(f'at {value}', tuple(UseVerdict(
+            use, False, value, threshold, 'of the effort', 'no number') for use in USES), '')
+
+    def words(*joints: JointVerdict) -> str:
+        return Verdict((), joints).exceptions[0][2]
+
+    assert words(verdict(0.3), verdict(0.5), verdict(None)) == \
+        'not good: at 0.5 50 % of the effort (threshold 20 %)'
+    assert words(verdict(0.3, 0.1), verdict(0.5, 0.4)) == \
+        'not good: at 0.3 30 % of the effort (threshold 10 %)'
+    assert words(verdict(None), verdict(None, None)) == 'not good: no number'

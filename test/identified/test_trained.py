@@ -210,3 +210,23 @@ def test_drift_of_a_recording_of_two_days_is_a_law() -> None:
     extent = Extent({}, np.array([[-1.0, 1.0]]), None, 2e5)
     law = law_from('coulomb+drift', {}).within(extent.of_axis(0))
     assert law.settings()['drift']['longest'] == 1e5
+
+
+@pytest.mark.parametrize(('velocity', 'beyond', 'share'), [
+    ([0.0, 2.0, -1.0, 1.0], None, 0.0), ([0.0, 2.14, -1.14, 0.0], None, 0.5),
+    ([2.16, 0.0, 2.1, 0.0], 0.16, 0.5), ([-1.2, 0.0, 0.0, 0.0], 0.2, 0.25)])
+def test_excesses_are_more_than_a_twentieth_of_the_range(velocity, beyond, share) -> None:
+    robot = load_robot('planar_3r')
+    values = np.array(velocity)[:, None] * [0.0, 1.0, 0.0]
+    trained = Trained({'velocity': np.tile([-1.0, 2.0], (3, 1))})
+    found = trained.excesses(robot, {'velocity': values, 'effort': values, 'position': values[:0]})
+    outside = trained.outside(robot, {'velocity': values, 'effort': values})
+    assert outside[:, 1].mean() == share and not outside[:, [0, 2]].any()
+    if beyond is None:
+        assert found == ()
+        return
+    (one,) = found
+    assert (one.joint, one.unit, one.trained) == ('joint_2', 'rad/s', (-1.0, 2.0))
+    assert (one.beyond, one.share) == (pytest.approx(beyond), share)
+    assert one.words == (f'joint_2 by up to {beyond:.3g} rad/s in {100 * share:.3g} % of the '
+                         'samples (trained from -1 to 2)')
