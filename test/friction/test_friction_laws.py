@@ -17,7 +17,8 @@ from tolerances import FITTED_EXPONENTIAL
 from robot_dynid.errors import UsageError
 from robot_dynid.friction import ADDITIONS, LAWS, AxisFriction, AxisMotion, Coulomb, law_from
 from robot_dynid.friction.laws import Dahl, Maxwell, Stribeck, TwoSpeed
-from robot_dynid.friction.terms import POWER, Term
+from robot_dynid.friction.terms import CONSTANT, POWER, RAMP, TANH, Term, sliding_table
+from robot_dynid.kernels.friction import KIND, ROW, SCALE, SECONDS, WEIGHT
 
 NAMES = [*LAWS, *(f'{law}+{added}' for law in LAWS for added in ADDITIONS),
          'maxwell+levelling+load+drift+temperature']
@@ -271,3 +272,15 @@ def test_a_power_below_one_is_refused() -> None:
     """Its slope at rest is infinite, and dynamics would be NaN there."""
     with pytest.raises(UsageError, match=r'power 0\.5 of the speed has an infinite slope at rest'):
         Term(POWER, 0.5)
+
+
+def test_friction_for_simulators_is_that_of_warm_steady_sliding_with_ramps_they_can_take():
+    laws = [law_from('stribeck+temperature', {'width': 0.01, 'speed': 0.2}),
+            law_from('dahl+drift', {'width': 0.003, 'drift': {'seconds': 10.0, 'longest': 20.0}})]
+    found = sliding_table([law.table for law in laws], np.array([0.05, 0.002]))
+    assert found[:, ROW].tolist() == [0, 1, 2, 2, 3, 6, 7, 8, 9]  # of 6 and 4 parameters
+    kinds = [POWER, TANH, TANH, TANH, CONSTANT, POWER, RAMP, CONSTANT, RAMP]
+    assert found[:, KIND].tolist() == kinds
+    assert found[:, SCALE].tolist() == [1.0, 0.05, 0.05, 0.2, 1.0, 1.0, 0.003, 1.0, 0.003]
+    assert found[:, WEIGHT].tolist() == [1, 1, 1, -1, 1, 1, 1, 1, np.exp(-2.0)]
+    assert not found[:, SECONDS].any()

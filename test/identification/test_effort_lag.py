@@ -18,6 +18,14 @@ from robot_dynid.estimation.uncertainty.between_recordings import SCATTER_STRETC
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identification.recordings import Recordings
 from robot_dynid.identification.selection import choose, effort_lag, is_likely, solve_lag
+from robot_dynid.identification.selection import (
+    between,
+    choose,
+    is_likely,
+    is_same,
+    is_sure,
+    solve_lag,
+)
 from robot_dynid.identified.structure import Structure
 from robot_dynid.robot.model import Drive
 from robot_dynid.robot.robot_file import load_robot
@@ -77,6 +85,41 @@ def test_estimates_that_find_a_part_are_completed() -> None:
     assert found.std == pytest.approx(2.5e-4)
     assert len(asked) <= 3
     assert not is_likely(Lag(0.9e-3, 1e-3)) and is_likely(Lag(-1.1e-3, 1e-3))
+
+
+def test_lags_are_sure_from_five_deviations_and_the_same_within_a_tenth() -> None:
+    assert is_sure(Lag(-5.1e-3, 1e-3)) and not is_sure(Lag(4.9e-3, 1e-3))
+    one = Lag(3e-3, 2e-3)
+    assert is_same(one, Lag(3.09e-3, 1e-3)) and not is_same(one, Lag(3.11e-3, 1e-3))
+    for unknown in (Lag(1e-3, np.inf), Lag(0.0, 1e-3)):
+        assert solve_lag(lambda late, lag=unknown: lag) == unknown  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(('found', 'lag', 'std', 'estimates'), [
+    (1.0, 7e-3, 1e-4, 3),  # a deviation too far, and back
+    (0.5, -7e-3, 2e-4, 3), (0.01, 1e-2, 2e-3, 5)])  # at least a twentieth is assumed
+def test_deviations_of_a_lag_grow_as_estimates_find_less(
+    found: float, lag: float, std: float, estimates: int
+) -> None:
+    asked = []
+
+    def estimate(late: float) -> Lag:
+        asked.append(late)
+        return Lag(found * (lag - late), 1e-4)
+
+    solved = solve_lag(estimate)
+    assert solved.std == pytest.approx(std) and len(asked) == estimates
+    if found >= 0.05:
+        assert solved.seconds == pytest.approx(lag)
+    assert asked[:2] == [0.0, pytest.approx(found * lag + np.copysign(1e-4, lag))]
+
+
+def test_progress_of_a_part_is_within_its_range() -> None:
+    told = []
+    part = between(lambda stage, share: told.append((stage, share)), 0.4, 0.6)
+    for share in (0.0, 0.5, 1.0):
+        part('fit', share)
+    assert told == [('fit', pytest.approx(one)) for one in (0.4, 0.5, 0.6)]
 
 
 @pytest.mark.parametrize(('change', 'anew'), [(0.003, False), (0.5, True)])

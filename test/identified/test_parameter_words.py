@@ -44,6 +44,33 @@ def test_units_are_those_of_torque_over_column(name: str) -> None:
             assert unit.rstrip(')').endswith('K') == warmer
 
 
+@pytest.mark.parametrize(('law', 'name', 'words', 'unit'), [
+    ('coulomb', 'fv', 'viscous friction', 'N s/m'), ('coulomb', 'f0', 'constant offset', 'N'),
+    ('asymmetric', 'fcp', 'dry (Coulomb) friction forward', 'N'),
+    ('two-speed', 'fqn',
+     'friction that grows with the square of the speed backward, above 0.05 m/s', 'N s^2/m^2'),
+    ('stribeck', 'fs', 'static friction above the dry one, gone above 0.1 m/s', 'N'),
+    ('dahl', 'fc', 'dry friction that builds up over 0.3 mm of travel', 'N'),
+    ('none+load', 'fw', 'dry friction per torque that the joint transmits', '-'),
+    ('coulomb+levelling', 'fl', 'friction that rises up to 0.3 m/s and levels off', 'N'),
+    ('coulomb+breakaway', 'fb',
+     'break-away: dry friction at rest above that in motion, gone above 0.1 m/s', 'N'),
+    ('coulomb+drift', 'fd',
+     'dry friction of the cold joint above that of the warm one, fading over 30 s', 'N'),
+    ('coulomb+temperature', 'ft',
+     'change of dry (Coulomb) friction with temperature, zero at 25 deg C', 'N/K'),
+    ('coulomb+temperature', 'fu',
+     'change of viscous friction with temperature, zero at 25 deg C', 'N s/(m K)')])
+def test_parameters_of_joints_that_slide_are_in_metres(
+    law: str, name: str, words: str, unit: str
+) -> None:
+    one = next(p for p in law_from(law).table if p.name == name)
+    assert (words_of(one, slides=True), unit_of(one, slides=True)) == (words, unit)
+    turning = words.replace('m/s', 'rad/s').replace(' mm ', ' mrad ')
+    assert (words_of(one), unit_of(one)) == (turning, '-' if unit == '-' else unit.replace(
+        'N', 'N m', 1).replace('/m', '/rad').replace('/(m', '/(rad'))
+
+
 def test_every_parameter_of_a_coupled_arm_has_words_and_a_part() -> None:
     model = model_with_laws(load_robot('tx40'), ALL_LAWS)
     found = model.torque_model.words
