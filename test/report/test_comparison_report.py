@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from identified_models import nominal_model
@@ -17,7 +15,7 @@ from robot_dynid.report.expected import expected_report
 from robot_dynid.validation.validate import Validation, joint_score
 
 MODEL = nominal_model('planar_3r')
-FOUND = (Difference('joint_1', 'weight', 'N m', 8.0, 0.5, -2.0, 1.0, 0.002, True),
+FOUND = (Difference('joint_1', 'weight', 'N m', 8.0, 0.5, -2.5, 1.25, 0.00234, True),
          Difference('joint_1', 'inertia', 'kg m^2', 2.0, 0.25, 0.3, 0.4, 0.2, False),
          Difference('joint_2', 'weight', 'N m', 3.0, 0.75, 3.0, 2.0, 0.003, True),
          Difference('joint_2', 'friction', 'N m', 3.0, 0.75, 3.0, 0.0, 0.004, True))
@@ -39,7 +37,7 @@ def test_differences_stand_with_their_intervals_and_those_that_changed_apart() -
         'fair', 'weight of joint_1 and joint_2; friction of joint_2.')
     apart, everything = section.tables
     assert [row.cells for row in everything.rows][:2] == [
-        ('joint_1', 'weight', '8', '0.5', '-2 ± 1', 'N m', '0.002'),
+        ('joint_1', 'weight', '8', '0.5', '-2.5 ± 1.2', 'N m', '0.0023'),
         ('joint_1', 'inertia', '2', '0.25', '0.3 ± 0.4', 'kg m²', '0.2')]
     assert [row.mark for row in everything.rows] == ['poor', '', 'poor', 'poor']
     assert apart.rows == tuple(everything.rows[i] for i in (0, 2, 3))
@@ -78,14 +76,15 @@ def test_models_are_compared_by_their_errors_on_the_same_recordings() -> None:
 
 
 def test_errors_to_expect_stand_beside_those_that_were_measured() -> None:
-    expected = [ExpectedError('joint_1', 0.5, 0.25, 1.0, 4.0),
-                replace(ExpectedError('joint_2', 0.5, 0.25, 1.0, 0.0))]
-    for measured, more in (({}, ()), ({'joint_1': 0.75, 'joint_2': 2.0}, ('0.75', '2'))):
+    expected = [ExpectedError('joint_1', 0.51234, 0.251234, 1.01234, 4.0),
+                ExpectedError('joint_2', 0.5, 0.25, 1.0, 0.0)]
+    for measured, more in (({}, ()), ({'joint_1': 0.751234, 'joint_2': 2.0}, ('0.751', '2'))):
         report = expected_report(MODEL, expected, measured, ['careful'])
         (section, warning) = report.chapters[0].sections
-        assert section.tables[0].columns[:4] == (
-            'joint', 'RMSE to expect [N m]', '95 % interval', 'error [%]')
+        assert section.tables[0].columns == (
+            'joint', 'RMSE to expect [N m]', '95 % interval', 'error [%]',
+            *(('measured RMSE',) if more else ()))
         assert [row.cells for row in section.tables[0].rows] == [
-            ('joint_1', '0.5', '0.25 to 1', '12.5', *more[:1]),
+            ('joint_1', '0.512', '0.251 to 1.01', '12.8', *more[:1]),
             ('joint_2', '0.5', '0.25 to 1', '–', *more[1:])]
         assert warning.warnings == ('careful',)

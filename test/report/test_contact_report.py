@@ -16,13 +16,14 @@ from robot_dynid.report.contact import TEXT, contact_report
 
 MODEL = nominal_model('planar_3r')
 TORQUE = np.zeros((5, 3))
-TORQUE[1:4] = [[1.0, 5.0, 0.0], [-2.0, -7.0, 0.5], [0.0, 6.0, 0.0]]
+TORQUE[1:4] = [[1.0, 5.0, 0.0], [-2.0, -7.1234, 0.5], [0.0, 6.0, 0.0]]
 EVENTS = ContactEvents(
     '/data/run.csv', 10.0 + np.arange(5.0), TORQUE, np.full((5, 3), 0.25), np.full((5, 3), 3.0),
-    (Contact('joint_2', 11.0, 11.5, 5.0), Contact('joint_2', 12.0, 13.25, -7.0)),
-    np.array([1.0, 2.0, np.nan]), np.array([4.0, 5.0, 6.0]), np.zeros(3),
+    (Contact('joint_2', 11.1234, 11.5678, 5.0), Contact('joint_2', 12.3456, 13.25, -7.1234)),
+    np.array([1.2345, 2.0, np.nan]), np.array([4.1234, 5.0, 6.0]), np.zeros(3),
     ('/data/run.csv: a gap',),
-    (BlindTime('joint_3', 10.0, 10.5, 'settling', True), BlindTime('joint_3', 11.0, 12.5, 'slow')))
+    (BlindTime('joint_3', 10.0, 10.5, 'settling', True),
+     BlindTime('joint_3', 11.125, 12.625, 'slow')))
 
 
 def test_numbers_of_contacts_are_those_of_the_monitor() -> None:
@@ -37,11 +38,11 @@ def test_numbers_of_contacts_are_those_of_the_monitor() -> None:
         'largest external torque [N m]', 'largest without contact [N m]',
         'hidden by static friction [N m]', 'blind [s]')
     assert [row.cells for row in by_joint.rows] == [
-        ('joint_1', '0', '2', '1', '4', '0'), ('joint_2', '2', '7', '2', '5', '0'),
+        ('joint_1', '0', '2', '1.23', '4.12', '0'), ('joint_2', '2', '7.12', '2', '5', '0'),
         ('joint_3', '0', '0.5', '–', '6', '2')]
     assert [row.cells for row in contacts.rows] == [
-        ('joint_2', '11', '11.5', '5'), ('joint_2', '12', '13.25', '-7')]
-    assert [row.cells for row in blind.rows] == [('joint_3', '11', '12.5', 'slow')]
+        ('joint_2', '11.12', '11.57', '5'), ('joint_2', '12.35', '13.25', '-7.12')]
+    assert [row.cells for row in blind.rows] == [('joint_3', '11.1', '12.6', 'slow')]
     assert (by_joint.detail, contacts.detail, blind.detail, blind.folded, blind.words) == (
         True, False, True, False, True)
     assert summary.warnings == ('run.csv: a gap',)
@@ -49,7 +50,7 @@ def test_numbers_of_contacts_are_those_of_the_monitor() -> None:
                              Card('length', '4', 's'))
     assert summary.status is not None and summary.status.kind == 'fair'
     assert (summary.status.word, summary.status.advice) == (
-        'Contact at joint_2:', 'the strongest at joint_2, 12 to 13.25 s, peak -7 N m.')
+        'Contact at joint_2:', 'the strongest at joint_2, 12.35 to 13.25 s, peak -7.12 N m.')
     for section, joints, folded, text in ((touched, ['joint_2'], False, TEXT),
                                           (others, ['joint_1', 'joint_3'], True, '')):
         assert [figure.title for figure in section.figures] == joints
@@ -75,16 +76,16 @@ def test_thresholds_lie_about_what_is_claimed_and_contacts_are_shaded() -> None:
     assert [curve['name'] for curve in curves] == [
         'threshold', 'threshold', 'external torque', 'contact']
     assert [unpacked(curve['y'])[0] for curve in curves[:2]] == [3.25, -2.75]
-    assert unpacked(curves[2]['y']).tolist() == TORQUE[:, 1].tolist()
+    assert unpacked(curves[2]['y']).tolist() == pytest.approx(TORQUE[:, 1])
     assert unpacked(curves[2]['x']).tolist() == EVENTS.time.tolist()
     assert [curve.get('showlegend', True) for curve in curves] == [True, False, True, True]
     shapes = figures['joint_2']['layout']['shapes']
     assert [(one['x0'], one['x1'], one['y0'], one['y1']) for one in shapes] == [
-        (11.0, 11.5, 0, 1), (12.0, 13.25, 0, 1)]
+        (11.1234, 11.5678, 0, 1), (12.3456, 13.25, 0, 1)]
     blind = figures['joint_3']
     assert [curve['name'] for curve in blind['data']][3:] == ['blind']
     (shape,) = blind['layout']['shapes']
-    assert (shape['x0'], shape['x1']) == (11.0, 12.5)
+    assert (shape['x0'], shape['x1']) == (11.125, 12.625)
     assert shape['fillcolor'] != shapes[0]['fillcolor']
     assert blind['layout']['yaxis']['title']['text'] == 'external torque [N m]'
     assert not figures['joint_1']['layout']['shapes']

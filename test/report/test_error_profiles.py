@@ -234,7 +234,8 @@ def test_curves_have_gaps_turns_and_outliers_at_their_instants() -> None:
     np.testing.assert_allclose((found.measured - found.predicted)[[51, 251]], [8.0, -1.0])
     assert thinning.curve([one, replace(one, control=None)], 1, 2).control is None
     assert thinning.curve([replace(one, velocity=None)], 1, 2).reversals.size == 0
-    assert thinning.curve([trace(np.zeros(0)), one], 1, 2).time[0] == pytest.approx(0.0499)  # pause
+    empty = trace(np.zeros(0))
+    assert thinning.curve([empty, one], 1, 2).time[0] == pytest.approx(0.0499)  # the pause
 
 
 def test_many_turns_and_outliers_are_thinned() -> None:
