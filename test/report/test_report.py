@@ -268,6 +268,41 @@ def test_long_tables_are_folded_so_that_a_page_begins_with_answers(report: Repor
         section.title for section in sections if section.folded}
 
 
+def test_a_page_opens_with_answers_and_folds_the_rest(report: Report) -> None:
+    """What is open, in words of two columns, and what stands beside what; details for verbose."""
+    opened = {chapter.title: [one.title for one in chapter.sections if not one.folded]
+              for chapter in report.chapters}
+    assert opened == {
+        'What it is good for': ['What it is good for', 'Next actions, the most valuable first',
+                                'The fit', 'Warnings'],
+        'Joint by joint': ['The arm and its effort'],
+        'Simulation': ['Error of open-loop simulation over its horizon'],
+        'Where is the error?': ['Where the error is largest'],
+        'Parameters': ['Identified and nominal parameters'],
+        'Data and provenance': ['Data and preprocessing', 'Excitation', 'Provenance']}
+    assert {one.title for one in report.sections if one.beside} == {
+        'The arm and its effort', 'joint_1', 'joint_2', 'joint_3',
+        'Error of open-loop simulation over its horizon',
+        'Error by speed, position, load, time and frequency',
+        'Autocorrelation and distribution of the residual', 'Identified and nominal parameters',
+        'Links'}
+    assert [one.title for one in report.sections if one.detail] == ['The fit']
+    tables = [table for section in report.sections for table in section.tables]
+    assert {one.title for one in tables if one.folded} == {
+        'Reasons', 'Error to expect [N m]',
+        'Parameter card: where every standard parameter comes from',
+        'Preprocessing and model', 'Versions and SHA-256 digests'}
+    assert {one.title or one.columns[0] for one in tables if one.words} == {
+        'Reasons', 'Parameter card: where every standard parameter comes from', 'parameter',
+        'axis', 'Parameters identifiable with other sensor configurations', 'recording',
+        'Preprocessing and model', 'Versions and SHA-256 digests'}
+    assert [figure.link for section in report.sections for figure in section.figures
+            if figure.link] == 6 * ['time'] + ['time', 'frequency']
+    heights = [figure.spec['layout']['height'] for section in report.sections
+               for figure in section.figures]
+    assert min(heights) >= 200 and max(heights) <= 700
+
+
 def test_many_warnings_are_folded() -> None:
     assert trust.warnings(()) == ()
     assert not trust.warnings(['a'])[0].folded
