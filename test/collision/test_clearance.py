@@ -15,7 +15,7 @@ from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.robot.surroundings import surroundings_from_plain
 from robot_dynid.trajectories.composite import Composite
 from robot_dynid.trajectories.limits import motion_limits
-from robot_dynid.trajectories.trajectory import Peaks, QuinticMove
+from robot_dynid.trajectories.trajectory import Motion, Peaks, QuinticMove
 from robot_dynid.types import frozen
 
 POLE = {'centre': [0.9, 0.0, 0.6], 'size': [0.1, 0.1, 1.2]}
@@ -194,3 +194,12 @@ def test_a_way_goes_around_a_move_that_is_refused(blocked):
     assert [tuple(move.start) for move in back] == ([] if blocked == 3 else [
         (1.0, 0.0), (0.5, 0.2)])
     assert len(asked) == len({frozenset(ends) for ends in asked}), 'each move is proven once'
+def test_travel_is_the_least_of_the_bounds_by_velocity_acceleration_and_jerk():
+    """Each of them is the least for one of three joints."""
+    motion = Motion(*(np.array([values]) for values in (
+        [0.0, 0.0, 0.0], [-2.0, 0.0, -1.0], [0.0, 0.0, -4.0], [0.0, 0.0, 0.0])))
+    peaks = Peaks(*(np.array(values) for values in (
+        [-1.0] * 3, [1.0] * 3, [1.0, 9.0, 9.0], [8.0, 3.0, 50.0], [1e3, 1e3, 6.0])))
+    for half in (0.5, 0.1):
+        assert travel(motion, half, peaks)[0] == pytest.approx([
+            half, 0.5 * 3.0 * half**2, half + 0.5 * 4.0 * half**2 + half**3])

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from chains import chain
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_robots import colliding_robot
@@ -15,11 +16,12 @@ from tolerances import DISTANCE_GRADIENT, GJK
 
 from robot_dynid.collision.distance import NarrowPhase
 from robot_dynid.collision.scene import Scene, build_scene
+from robot_dynid.collision.scene_pairs import layout
 from robot_dynid.collision.shapes import BASE, Shape
 from robot_dynid.dynamics.rigid_body import LinkPoses
 from robot_dynid.errors import RobotError, UsageError
 from robot_dynid.excitation.search.constraints import KeepClear
-from robot_dynid.robot.inertia import homogeneous, rotation_about
+from robot_dynid.robot.inertia import homogeneous, parameters_from_com, rotation_about
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.robot.surroundings import surroundings_from_plain
 from robot_dynid.trajectories.limits import motion_limits
@@ -234,3 +236,35 @@ def test_a_turn_changes_no_distance_by_more_than_the_swing(seed, tilt, kind):
         assert abs(after - before) <= swing * abs(turn) + GJK
     if kind != 'box' and tilt == 0.0:
         assert swing == 0.0
+
+
+def test_a_body_without_shape_is_rods_to_its_joints_and_a_ball_of_its_inertia():
+    centre = np.array([0.1, 0.02, -0.03])
+    ball = parameters_from_com(0.5, centre, 0.4 * 0.5 * 0.1**2 * np.eye(3))
+    places = [[0.0, 0.0, 0.4], [0.3, 0.0, 0.0], [0.1, 0.2, -0.5]]
+    robot = chain([0, 0, 0], 3 * [np.eye(3)], places, 3 * [[0.0, 0.0, 1.0]],
+                  [ball, 0.0 * ball, ball])
+    found = layout(robot, around(floor=-2.0, keep_out=[WALL]))
+    kinds = [(shape.owner, shape.kind) for shape in found.shapes]
+    assert kinds == [
+        ('1', 'sphere'), ('1', 'capsule'), ('1', 'sphere'),
+        ('2', 'sphere'), ('2', 'capsule'), ('3', 'sphere'), ('3', 'sphere'),
+        ('keep_out[0]', 'box'), ('floor', 'halfspace')]
+    for shape, child in ((found.shapes[1], 1), (found.shapes[4], 2)):
+        end = robot.translations[child]
+        ends = [shape.placement[:3, 3] + sign * shape.edges[2] * shape.placement[:3, 2]
+                for sign in (-1.0, 1.0)]
+        np.testing.assert_allclose(ends, [np.zeros(3), end], atol=1e-12)
+        turn = shape.placement[:3, :3]
+        np.testing.assert_allclose(turn.T @ turn, np.eye(3), atol=1e-12)
+        assert np.linalg.det(turn) == pytest.approx(1.0)
+        assert shape.ball == 0.0 and not shape.edges[:2].any()
+    for shape in (found.shapes[2], found.shapes[6]):
+        assert shape.ball == pytest.approx(0.1)
+        np.testing.assert_allclose(shape.placement[:3, 3], centre, atol=1e-12)
+    assert [shape.ball for shape in found.shapes if shape.kind == 'sphere'].count(0.0) == 3
+    names = {pair.names for pair in found.pairs}  # never with one another, which are no bodies
+    assert names == {(link, other) for link in robot.bodies for other in ('keep_out[0]', 'floor')}
+    assert found.stand_ins == robot.bodies and len(found.blind) == 1
+    assert found.unchecked == found.blind
+    assert len(layout(robot, around(keep_out=[WALL])).unchecked) == 2
