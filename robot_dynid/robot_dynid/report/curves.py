@@ -135,14 +135,15 @@ def horizons(validation: Validation, model: IdentifiedModel) -> Section:
             f'RMS error [{of}]', FROM_ZERO), {'height': 200, 'margin': {'t': 6}}), name))
     stopped = f', of which {errors.stopped} stopped' if errors.stopped else ''
     reached = np.isfinite(errors.errors[MODEL][:, 0])
-    over = {words: 1e3 * np.sqrt(np.mean(errors.errors[key][reached]**2, axis=0))
-            for key, words in ((MODEL, 'identified'), (CONTROL, 'baseline'))
-            if key in errors.errors}
-    table = Table(('joint', *over), zip((*robot.joints, 'tip'), *(
-        one.tolist() for one in over.values())), 'RMS error of simulated motions of '
-        f'{INSTANTS[int(reached.sum()) - 1]:g} s [mrad, mm]') if reached.any() else None
-    return Section(HORIZONS_TITLE, beside=True, figures=tuple(drawn), tables=(
-        () if table is None else (table,)), text=(
+    tables: tuple[Table, ...] = ()
+    if reached.any():
+        over = {words: 1e3 * np.sqrt(np.mean(errors.errors[key][reached]**2, axis=0))
+                for key, words in ((MODEL, 'identified'), (CONTROL, 'baseline'))
+                if key in errors.errors}
+        tables = (Table(('joint', *over), zip((*robot.joints, 'tip'), *(
+            one.tolist() for one in over.values())), 'RMS error of simulated motions of '
+            f'{INSTANTS[int(reached.sum()) - 1]:g} s [mrad, mm]'),)
+    return Section(HORIZONS_TITLE, beside=True, figures=tuple(drawn), tables=tables, text=(
         f'{errors.count} motions from measured states under the {_driven_by(model)}{stopped}. '
         'Where blue lies below orange, the identified model simulates better than the URDF with '
         'fitted friction. Ripple and slow changes are not simulated.'),
