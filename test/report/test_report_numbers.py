@@ -11,7 +11,7 @@ from identified_models import nominal_model
 from report_pages import unpacked
 
 from robot_dynid.cli.validate import joint_scores
-from robot_dynid.document import Section, Table, number
+from robot_dynid.document import Section, number
 from robot_dynid.identified.parameter_card import parameter_card
 from robot_dynid.monitoring.contact_events import Contact, ContactEvents
 from robot_dynid.report.contact import contact_report
@@ -19,21 +19,11 @@ from robot_dynid.identified.suitability import USES
 from robot_dynid.identified.trained import Trained
 from robot_dynid.report.errors import rounded, spectra_figure
 from robot_dynid.report.parameters import base_parameters
-from robot_dynid.report.provenance import cutoffs, data, excitation, provenance
-from robot_dynid.report.trust import (
-    BASELINE,
-    NO_BASELINE,
-    Errors,
-    forward_dynamics,
-    scores,
-    warnings,
-)
-from robot_dynid.signals.alignment import Lag
+from robot_dynid.report.provenance import cutoffs, data
+from robot_dynid.report.trust import scores, warnings
 from robot_dynid.signals.prepare import Averaging
 from robot_dynid.types import RawLog
-from robot_dynid.validation.forward_scores import ForwardValidation, Horizon
-from robot_dynid.validation.rollout_scores import RolloutScore
-from robot_dynid.validation.validate import JointScore, Trace, Validation, joint_score
+from robot_dynid.validation.validate import Validation, joint_score
 from robot_dynid_evaluation.demo.truth import truth
 
 MODEL = nominal_model('planar_3r')

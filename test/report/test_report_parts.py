@@ -10,7 +10,6 @@ import pytest
 from identified_models import nominal_model
 from report_pages import unpacked
 
-from robot_dynid.dynamics.rigid_body import chain_points, link_poses
 from robot_dynid.effects.ripple import RippleTorque
 from robot_dynid.effects.ripple_search import Wave
 from robot_dynid.estimation.deflection_fit import DeflectionFit, Determined
@@ -32,7 +31,6 @@ from robot_dynid.identified.record import (
     RigidComparison,
 )
 from robot_dynid.identified.record import FitRecord, JointRipple
-from robot_dynid.identified.trained import Trained
 from robot_dynid.identified.uses import link_table
 from robot_dynid.report import parameters
 from robot_dynid.report.effects import (
@@ -44,7 +42,6 @@ from robot_dynid.report.effects import (
     method,
 )
 from robot_dynid.report.parameters import links, outline
-from robot_dynid.robot.inertia import parameters_from_com
 
 
 @pytest.fixture(scope='module')

@@ -1,0 +1,159 @@
+"""report/parameters.py: deviations, correlations, bodies and links, by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from identified_models import nominal_model
+from report_pages import unpacked
+
+from robot_dynid.dynamics.rigid_body import chain_points, link_poses
+from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.identified.record import FitRecord
+from robot_dynid.identified.trained import Trained
+from robot_dynid.report import parameters
+from robot_dynid.report.parameters import outline
+from robot_dynid.robot.inertia import parameters_from_com
+
+
+@pytest.fixture(scope='module')
+def plain() -> IdentifiedModel:
+    """Return a model without links and stages."""
+    model = nominal_model('planar_3r')
+    return replace(model, std=0.02 * np.abs(model.values))
+
+
+def test_base_parameters_are_marked_by_their_relative_deviation(plain: IdentifiedModel) -> None:
+    shares = np.resize([0.09, 0.11, 0.29, 0.31], len(plain.values))
+    model = replace(plain, std=shares * np.abs(plain.values),
+                    record=FitRecord(degrees_of_freedom=7.0, friction_spread={'dry': 0.123}))
+    section = parameters.base_parameters(model)
+    (table,) = section.tables
+    assert [row.mark for row in table.rows][:4] == ['', 'fair', 'fair', 'poor']
+    assert [row.cells[4] for row in table.rows][:4] == ['9.0', '11.0', '29.0', '31.0']
+    assert section.title == f'All {len(model.values)} base parameters'
+    assert 'value ± 2.365 std' in section.text and 'dry 12.3 %' in section.text
+    assert 'value ± 1.96 std' in parameters.base_parameters(plain).text
+    assert [row.cells[-1] for row in table.rows] == list(model.labels)
+
+
+@pytest.mark.parametrize(('pairs', 'text'), [
+    ((), 'No pair is correlated by more than 0.9.'),
+    ((0.89,), 'No pair is correlated by more than 0.9.'),
+    ((0.91, -0.95), 'Strongest: C and D (-0.95), A and B (+0.91).'),
+    (8 * (0.92,), 'O and P (+0.92).'), (9 * (0.92,), 'O and P (+0.92) and more.')])
+def test_the_strongest_correlations_are_named(
+    plain: IdentifiedModel, pairs: tuple[float, ...], text: str
+) -> None:
+    n = len(plain.names)
+    names = tuple('ABCDEFGHIJKLMNOPQRSTUVWXYZ'[:n])
+    matrix = np.eye(n)
+    for k, value in enumerate(pairs):
+        matrix[2 * k, 2 * k + 1] = matrix[2 * k + 1, 2 * k] = value
+    model = replace(plain, correlation_factor=np.linalg.cholesky(matrix).T)
+    (section,) = parameters.correlations(model)
+    for letter, name in zip(names, model.names):
+        text = text.replace(f'{letter} (', f'{name} (').replace(f'{letter} and', f'{name} and')
+    assert section.text.endswith(text)
+    strong = sum(abs(value) > 0.9 for value in pairs)
+    assert section.brief == f'{strong} pair{"" if strong == 1 else "s"} above 0.9'
+    (map_,) = section.figures[0].spec['data']
+    np.testing.assert_allclose(map_['z'], matrix, atol=6e-4)
+    assert (map_['zmin'], map_['zmax'], map_['x']) == (-1, 1, map_['y'])
+
+
+def test_parameters_without_a_deviation_have_no_correlation(plain: IdentifiedModel) -> None:
+    n = len(plain.names)
+    model = replace(plain, correlation_factor=np.eye(n),
+                    std=np.where(np.arange(n) == 2, np.inf, plain.std))
+    (section,) = parameters.correlations(model)
+    assert section.figures[0].spec['data'][0]['x'] == [
+        name for i, name in enumerate(plain.names) if i != 2]
+    assert parameters.correlations(replace(plain, correlation_factor=None)) == ()
+
+
+def test_identified_and_nominal_parameters_are_drawn_link_by_link(plain: IdentifiedModel) -> None:
+    values = np.arange(1.0, len(plain.values) + 1.0)
+    std = np.full(len(values), 0.5)
+    std[plain.names.index('Izz3')] = 1e6  # drawn no longer than twice the largest value
+    model = replace(plain, values=values, control=2.0 * values, std=std,
+                    record=FitRecord(degrees_of_freedom=7.0))
+    (section,) = parameters.compared(model)
+    assert [figure.title for figure in section.figures] == ['link_1', 'link_2', 'link_3']
+    spec = section.figures[2].spec
+    of = {(bar['name'], bar['xaxis']): bar for bar in spec['data']}
+    for axis in ('x', 'x2'):
+        identified, nominal = of['identified', axis], of['nominal', axis]
+        rows = [model.names.index(name) for name in identified['x']]
+        assert unpacked(identified['y']).tolist() == values[rows].tolist()
+        assert unpacked(nominal['y']).tolist() == (2.0 * values[rows]).tolist()
+        assert 'error_y' not in nominal
+        largest = np.where(np.array(identified['x']) == 'Izz3', 2.0 * values[rows].max(),
+                           2.365 * 0.5)
+        np.testing.assert_allclose(unpacked(identified['error_y']['array']), largest, rtol=1e-3)
+        assert identified['yaxis'] == axis.replace('x', 'y')
+    assert of['identified', 'x']['x'] == ['mx3', 'my3']
+    assert 'Izz3' in of['identified', 'x2']['x'] and 'fv3' not in of['identified', 'x2']['x']
+    layout = spec['layout']
+    assert layout['xaxis']['domain'] == [0.0, 0.5]
+    assert layout['xaxis2']['domain'] == pytest.approx([0.59, 1.0])
+    assert [layout[name]['title']['text'] for name in ('yaxis', 'yaxis2')] == ['kg m', 'kg m²']
+    assert [layout[name]['anchor'] for name in ('xaxis2', 'yaxis2')] == ['y2', 'x2']
+
+
+@pytest.mark.parametrize('side', [0, 1])
+def test_the_robot_is_drawn_from_the_side_with_its_bodies(
+    plain: IdentifiedModel, side: int
+) -> None:
+    ranges = np.array([[-1.0, 0.0], [0.2, 1.0], [0.0, 1.4]])
+    model = replace(plain, trained=Trained({'position': ranges}))
+    bodies = 0.5 * model.robot.nominal
+    bodies[1] = 0.0  # no body to draw
+    spec = parameters.on_robot(model, bodies, side)
+    q = np.array([[-0.5, 0.6, 0.7]])
+    poses = link_poses(model.robot, q)
+    assert [(curve['name'], curve.get('showlegend', True)) for curve in spec['data']] == [
+        ('nominal', True), ('nominal', False), ('nominal', False), ('link_1', True),
+        ('link_3', True), ('joints', True)]
+    third = outline(bodies[2], (poses.rotations[0, 2], poses.origins[0, 2]), (side, 2))
+    drawn = spec['data'][4]
+    np.testing.assert_allclose([unpacked(drawn[key]) for key in 'xy'], third, atol=1e-6)
+    assert drawn['fill'] == 'toself' and spec['data'][2]['visible'] == 'legendonly'
+    np.testing.assert_allclose(unpacked(spec['data'][-1]['x']),
+                               chain_points(model.robot, q)[0][:, side], atol=1e-6)
+    assert spec['layout']['xaxis']['title']['text'] == f'{"xy"[side]} of the base [m]'
+
+
+def test_an_outline_is_that_of_an_ellipsoid_seen_along_any_axis() -> None:
+    """Half axes 1, 2, 3 about a centre, turned by 90 degrees about z: 2, 1, 3."""
+    mass, half, centre = 5.0, np.array([1.0, 2.0, 3.0]), np.array([0.5, -1.0, 2.0])
+    link = parameters_from_com(mass, centre, mass / 5.0 * np.diag(
+        [half[1]**2 + half[2]**2, half[0]**2 + half[2]**2, half[0]**2 + half[1]**2]))
+    turned = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+    for seen in ((0, 2), (1, 2), (0, 1)):
+        found = outline(link, (turned, np.array([10.0, 20.0, 30.0])), seen)
+        middle, size = np.array([11.0, 20.5, 32.0]), np.array([2.0, 1.0, 3.0])
+        np.testing.assert_allclose(found.min(axis=1), (middle - size)[list(seen)], rtol=1e-3)
+        np.testing.assert_allclose(found.max(axis=1), (middle + size)[list(seen)], rtol=1e-3)
+        inside = (found - middle[list(seen), None]) / size[list(seen), None]
+        np.testing.assert_allclose(np.sum(inside**2, axis=0), 1.0)
+        np.testing.assert_allclose(found[:, 0], found[:, -1])
+
+
+def test_a_sheet_has_mass_centre_and_principal_moments_of_a_link(plain: IdentifiedModel) -> None:
+    links_ = np.array(plain.robot.nominal)
+    links_[2] = parameters_from_com(2.0, np.array([0.1, -0.02, 0.003]), np.diag([0.3, 0.1, 0.2]))
+    standard = np.zeros(len(plain.reduction.standard))
+    standard[:30] = links_.ravel()
+    model = replace(plain, feasible=standard, values=plain.reduction.base(standard))
+    mass, centre, inertia = parameters.sheets(model)[2][0].facts
+    nominal = plain.robot.nominal[2, 0]
+    assert (mass.value, mass.unit, mass.note) == ('2', 'kg', f'nominal {nominal:.3g} kg')
+    assert (centre.value, centre.unit) == ('100, -20, 3', 'mm')
+    assert (inertia.value, inertia.unit) == ('0.1, 0.2, 0.3', 'kg m²')
+    assert mass.origin == 'combination' and inertia.origin == 'prior'
+    robot = replace(model.robot, nominal=np.zeros_like(model.robot.nominal))
+    without = parameters.sheets(replace(model, robot=robot))[2][0].facts[0]
+    assert without.note == 'no mass in the description'
