@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -160,3 +161,53 @@ def test_elements_stand_with_what_they_move():
          ('1', 'b', '0.5', '0.75', '1 2')),
         (('at [s]', 'joint', 'for [s]', 'configuration [rad, m]'), ('3', 'all', '2', '0.123'))]
     assert 'a knot every 0.5 s' in ' '.join(found)
+
+
+def test_the_nearest_pairs_are_those_that_come_nearest_to_what_is_kept(free):
+    smallest = 0.05 * np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0])
+    required = np.where(np.arange(8) == 7, 0.39, 0.01)  # the last has 10 mm to spare
+    begins = 0.5 * np.arange(8.0)
+
+    def measured(q):
+        return smallest + 0.1 * np.abs(np.linspace(0.0, 5.0, len(q))[:, None] - begins)
+
+    scene = SimpleNamespace(pairs=[(f'a{k}', f'b{k}') for k in range(8)], required=required,
+                            distances=measured, around=Surroundings(-0.5))
+    report = plan_report(replace(free, scene=scene))
+    (section,) = (one for one in report.sections if one.title == 'Clearance')
+    nearest, bodies = section.tables
+    assert [row.cells[0] for row in nearest.rows] == [
+        'a7 and b7', *(f'a{k} and b{k}' for k in range(5))]
+    assert nearest.rows[0].cells[1:] == ('400', '390', '3.5')
+    assert nearest.rows[3].cells[1:] == ('150', '10', '1')
+    assert [(row.cells, row.mark) for row in bodies.rows] == [
+        (('checked', 'all'), ''), (('not checked', 'the floor'), 'fair')]
+    assert (nearest.detail, bodies.words, bodies.folded) == (True, True, True)
+    curves = section.figures[0].spec['data']
+    assert [curve['name'] for curve in curves] == [
+        'a7 / b7', *(f'a{k} / b{k}' for k in range(5))]
+    assert unpacked(curves[1]['y'])[0] == pytest.approx(50.0)
+    drawn = {section.title: section for section in report.sections}['Path of the tip'].figures[0]
+    tip, arms = (([curve for curve in drawn.spec['data'] if curve['name'].startswith(name)])
+                 for name in ('tip', 'axes'))
+    assert len(unpacked(tip[0]['x'])) == 251 and len(arms) == 9  # 50 a second, nine arms
+    assert drawn.spec['data'][0]['name'] == 'floor'
+    for pairs, checked, count in (([], (), 0), ([], ('all',), 1)):
+        few = replace(scene_free(free, checked), scene=SimpleNamespace(
+            **{**vars(scene), 'pairs': pairs}))
+        found = [one for one in plan_report(few).sections if one.title == 'Clearance']
+        assert len(found) == count and all(len(one.tables) == 1 for one in found)
+
+
+def scene_free(plan, checked):
+    clearance = replace(plan.found.clearance, checked=checked, smallest=np.inf)
+    return replace(plan, found=replace(plan.found, clearance=clearance))
+
+
+def test_sections_of_a_plan_that_are_details_or_folded(free):
+    sections = plan_report(free).sections
+    assert [one.title for one in sections if one.detail] == [
+        'Limits', 'Search', 'Elements']
+    assert [one.title for one in sections if one.folded] == ['Motion of each joint', 'Elements']
+    assert [one.title for one in sections if one.beside] == ['Motion of each joint']
+    assert {figure.link for one in sections for figure in one.figures} == {'time', ''}
