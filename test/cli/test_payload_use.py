@@ -6,8 +6,8 @@ import io
 import json
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
-from typing import Any
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 import pytest

@@ -181,3 +181,17 @@ def test_recordings_without_motor_states_have_no_fit() -> None:
 def test_every_cause_has_its_quantity() -> None:
     assert (*CAUSES, 'zero') == QUANTITIES
     assert set(QUANTITIES) < set(DeflectionFit.__dataclass_fields__)
+
+
+@pytest.mark.parametrize(('undone', 'late', 'determined', 'shown'), [
+    (0.0, 1.01e-5, True, True), (0.0, 0.99e-5, True, False),  # less than is unexplained
+    (1e-3, 2.1e-5, True, True), (1e-3, 1.9e-5, True, False), (3e-3, 2.1e-5, True, True),
+    (0.0, 1.0, False, False)])
+def test_a_delay_is_shown_if_what_is_left_of_it_exceeds_what_is_unexplained(
+    undone: float, late: float, determined: bool, shown: bool
+) -> None:
+    delay, none = (Determined(2e-3, 1e-4, 1.8e-3, 2.2e-3, one) for one in (determined, False))
+    fit = DeflectionFit('a', none, none, delay, none, none, none, 1e-3, 1e-5, late)
+    assert fit.shows_delay(undone) is shown
+    assert fit.determined == (('delay',) if determined else ())
+    assert set(fit.open) == set(QUANTITIES) - set(fit.determined)

@@ -21,6 +21,7 @@ from robot_dynid.estimation.feasible.near_nominal import (
     by_fold,
     worse_than_nominal,
 )
+from robot_dynid.estimation.feasible.prior import link_transforms
 from robot_dynid.estimation.feasible.simultaneous import open_offsets
 from robot_dynid.estimation.least_squares import joint_weights, solve, weighted_factor
 from robot_dynid.estimation.uncertainty.held_out import held_out
@@ -48,6 +49,34 @@ def test_the_ends_are_nominal_links_with_fitted_friction_and_least_squares() -> 
     assert values[0] == pytest.approx(control, rel=1e-6, abs=1e-6 * np.abs(control).max())
     assert np.array_equal(values[-1], free)
     assert len(values) == len(PULLS)
+
+
+def test_fits_in_between_are_least_squares_with_a_prior_on_the_links() -> None:
+    """Also their sums of squares, the prior included; of the effort, and of another column."""
+    data = experiment(300, 0.2)
+    fits, robot, matrix = NearNominal.of(data), data.model.robot, data.model.reduction.matrix
+    information, links = data.information, 10 * data.model.robot.n
+    found, products = fits.responses(information)
+    tall = weighted_factor(information, joint_weights(information))
+    tall = tall / np.sqrt(information.samples * len(information.structure))
+    design, effort = tall[:, :-1], tall[:, -1] - tall[:, :-1] @ (
+        matrix[:, :links] @ robot.nominal.ravel())
+    units = np.hstack([matrix[:, 10 * i:10 * i + 10] @ one
+                       for i, one in enumerate(link_transforms(robot))])
+    free = np.hstack([units, matrix[:, links:]])
+    for pull, values, product in zip(PULLS[1:-1], found[1:, :, 0], products[1:], strict=True):
+        prior = np.sqrt(0.5 * pull / robot.n) * np.eye(links, free.shape[1])
+        rows, target = np.vstack([design @ free, prior]), np.append(effort, np.zeros(links))
+        best = np.linalg.lstsq(rows, target, rcond=1e-12)[0]
+        expected = matrix[:, :links] @ robot.nominal.ravel() + free @ best
+        assert values == pytest.approx(expected, abs=1e-5 * np.abs(expected).max())
+        assert product[0, 0] == pytest.approx(np.sum((target - rows @ best)**2), rel=1e-6)
+
+
+def test_each_joint_takes_the_pull_of_its_least_mean_error() -> None:
+    errors = np.array([[[1.0, 5.0], [9.0, 5.0]], [[4.0, 6.0], [4.0, 7.0]], [[6.0, 4.0]] * 2])
+    assert best_of(errors).tolist() == [[4.0, 4.0], [4.0, 4.0]]
+    assert best_of(np.empty((3, 0, 2))).shape == (0, 2)
 
 
 def test_friction_of_no_motion_is_none_in_the_baseline(monkeypatch: pytest.MonkeyPatch) -> None:

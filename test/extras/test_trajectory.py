@@ -24,8 +24,8 @@ from robot_dynid.identified.structure import Structure
 from robot_dynid.robot.inertia import pseudo_inertia
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.robot.urdf import robot_from_urdf
-from robot_dynid_extras.trajectory import trajectory_fit
 from robot_dynid.types import FloatArray
+from robot_dynid_extras.trajectory import trajectory_fit
 from robot_dynid_extras.trajectory.arm import ArmModel
 from robot_dynid_extras.trajectory.intervals import intervals_of
 from robot_dynid_extras.trajectory.multiple_shooting import EquationError, MultipleShooting

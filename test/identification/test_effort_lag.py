@@ -17,10 +17,10 @@ from robot_dynid.estimation.friction_selection.law_selection import AxisChoice
 from robot_dynid.estimation.uncertainty.between_recordings import SCATTER_STRETCHES
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identification.recordings import Recordings
-from robot_dynid.identification.selection import choose, effort_lag, is_likely, solve_lag
 from robot_dynid.identification.selection import (
     between,
     choose,
+    effort_lag,
     is_likely,
     is_same,
     is_sure,

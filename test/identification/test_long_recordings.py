@@ -204,3 +204,14 @@ def test_laws_are_chosen_without_the_columns_of_all_axes_in_memory(tmp_path: Pat
     candidates = [bases(LawRequest(), law, alone=True) for law in structure.laws]
     columns = len(data.factors(candidates, None).friction.names)
     assert peak < COLUMNS_IN_MEMORY * columns * samples.time.nbytes
+
+
+@pytest.mark.parametrize(('rows', 'chosen'), [
+    (3500, range(7)), (3499, [0, 2, 4, 6]), (1200, [0, 3, 6]), (1, [0])])
+def test_an_excerpt_is_evenly_spaced_and_of_about_so_many_rows(
+    robot: RobotModel, log: RawLog, rows: int, chosen: Sequence[int]
+) -> None:
+    logs = [replace(take(log, slice(500 * i, 500 * (i + 1))), source=f'{i}') for i in range(7)]
+    for some in (logs, Parts(tuple(logs))):
+        assert [one.source for one in Recordings(robot, some, FIXED).excerpt(rows)] == [
+            f'{i}' for i in chosen]

@@ -35,7 +35,6 @@ from written_tables import (
 
 from robot_dynid import load_log
 from robot_dynid.errors import DataError, UsageError
-from robot_dynid.errors import DataError
 from robot_dynid.io.tables import arrays as arrays_module
 from robot_dynid.io.tables.rows import Rows
 from robot_dynid.robot.columns import column_mapping, presets, read_mapping
