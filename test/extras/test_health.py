@@ -15,12 +15,13 @@ from tolerances import LEAST_SQUARES
 from robot_dynid.document import number
 from robot_dynid.effects.slow_changes import Adaptation, Warming
 from robot_dynid.errors import DataError, ModelError, UsageError
+from robot_dynid.estimation.information import FILTERED
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.record import FitRecord
 from robot_dynid.identified.trained import Trained
 from robot_dynid.types import FloatArray, RawLog, frozen
 from robot_dynid_extras.health import health as module
-from robot_dynid_extras.health.everyday_motion import everyday_motion
+from robot_dynid_extras.health.everyday_motion import EverydayMotion, everyday_motion
 from robot_dynid_extras.health.fading_information import Followed
 from robot_dynid_extras.health.health import (
     MONTH,
@@ -506,6 +507,53 @@ def test_motion_is_reduced_as_the_identification_does(model: IdentifiedModel) ->
     left = made.information.residual_energy(model.values, 1, total)
     count = made.sliding.sum(axis=0) / made.step
     assert np.all(np.sqrt(left / count) < 0.02 * made.information.size())
+
+
+def test_equations_of_everyday_motion_are_of_what_values_leave(model: IdentifiedModel) -> None:
+    """Squares are the integral of its square; a change along a direction makes its effort."""
+    time, rate = np.arange(500)[:, None] * 0.01, np.array([2.0, 3.0, 4.0])
+    q, qd, qdd = np.sin(rate * time), rate * np.cos(rate * time), -rate**2 * np.sin(rate * time)
+    made = everyday_motion(model, everyday(model, q, qd, model.inverse(q, qd, qdd)))
+    assert made is not None
+    whole, directions = made.information.total, np.diag(model.values)[:, :2]
+    assert made.seconds == pytest.approx(made.step * made.information.samples)
+    changed = model.values + directions @ [0.3, -0.2]
+    for values in (np.zeros_like(model.values), 1.5 * model.values):
+        energy = made.information.residual_energy(values, FILTERED)
+        found = made.equations(whole, values, directions)
+        assert [np.sum(rows[:, -1]**2) for rows in found] == pytest.approx(made.step * energy)
+        assert [rows.shape[1] for rows in found] == [4, 4, 4]
+    for there, here in zip(made.equations(whole, changed, directions),
+                           made.equations(whole, model.values, directions), strict=True):
+        np.testing.assert_allclose(here[:, -1] - there[:, -1], here[:, :2] @ [0.3, -0.2],
+                                   rtol=0.0, atol=1e-9)
+    ones = [np.sum(rows[:, 2]**2) for rows in made.equations(whole, model.values, directions)]
+    assert ones == pytest.approx(3 * [made.seconds])
+
+
+def test_stretches_in_which_no_joint_slides_for_half_a_second_are_of_no_use(
+    model: IdentifiedModel
+) -> None:
+    """A joint swings once; its ends, and what is slow, do not count."""
+    def swung(seconds: float) -> EverydayMotion | None:
+        time = np.arange(800) * 0.01
+        phase = np.clip((time - 2.0) / seconds, 0.0, 1.0)
+        q, qd = np.zeros((2, len(time), 3))
+        q[:, 1] = seconds * (phase - np.sin(2.0 * np.pi * phase) / (2.0 * np.pi))
+        qd[:, 1] = (1.0 - np.cos(2.0 * np.pi * phase))
+        return everyday_motion(model, everyday(model, q, qd, model.inverse(q, qd, 0.0 * q)))
+
+    long, short = swung(4.0), swung(2.0)
+    assert long is not None and short is not None
+    most, half = (one.sliding.sum(axis=0) for one in (long, short))
+    assert not most[[0, 2]].any() and 2.5 < most[1] < 3.5 and 1.0 < half[1] < 2.0
+
+    def lasts(sliding: float) -> float:
+        return float(2.0 + 2.0 * (sliding - half[1]) / (most[1] - half[1]))
+
+    assert swung(lasts(0.44)) is None
+    enough = swung(lasts(0.56))
+    assert enough is not None and enough.sliding.sum() == pytest.approx(0.56, abs=0.05)
 
 
 def test_joints_at_rest_do_not_count(model: IdentifiedModel) -> None:
