@@ -201,11 +201,12 @@ def test_resampling_is_exact_for_cubic_positions_and_linear_efforts() -> None:
     assert found.motor_position is not None
     grid = 0.25 * np.arange(9)
     np.testing.assert_allclose(found.time, grid)
-    np.testing.assert_allclose(found.position, np.stack([grid**3, -grid**2], axis=1), atol=1e-12)
-    np.testing.assert_allclose(found.motor_position[:, 0], grid**3, atol=1e-12)
+    np.testing.assert_allclose(found.position, np.stack([grid**3, -grid**2], axis=1),
+                               rtol=0.0, atol=1e-12)
+    np.testing.assert_allclose(found.motor_position[:, 0], grid**3, rtol=0.0, atol=1e-12)
     assert np.isnan(found.motor_position[:, 1]).all()
     np.testing.assert_allclose(found.effort, np.stack([grid, np.abs(grid - 1.0)], axis=1),
-                               atol=1e-12)
+                               rtol=0.0, atol=1e-12)
     assert len(resample_uniform(log, 0.75).time) == 3
     assert len(resample_uniform(log_of(np.array([0.0, 0.5, 2.0])), 0.25).time) == 0
     assert len(resample_uniform(log_of(np.array([0.0, 0.5, 0.6, 2.0])), 0.5).time) == 5
@@ -274,7 +275,7 @@ def test_clocks_of_a_motion_recorded_twice(
     assert abs(len(pair.first) - len(common)) <= 2
     assert pair.first.time.tolist() == pair.second.time.tolist()
     np.testing.assert_allclose(pair.difference, 2e-3, rtol=0.3)
-    np.testing.assert_allclose(pair.second.velocity, pair.first.velocity, atol=0.1)
+    np.testing.assert_allclose(pair.second.velocity, pair.first.velocity, rtol=0.0, atol=0.1)
 
 
 def test_rest_before_and_after_a_motion_hides_no_lag() -> None:
@@ -290,7 +291,7 @@ def test_pauses_of_recordings_are_not_interpolated() -> None:
     rows = np.r_[0:120, 380:500]
     pair = align(first, samples_of(TIMES[rows], TIMES[rows] + 0.01, starts=(0, 120)))
     assert pair.first.starts == pair.second.starts == (0, 120)
-    np.testing.assert_allclose(pair.first.time, TIMES[rows], atol=0.021)
+    np.testing.assert_allclose(pair.first.time, TIMES[rows], rtol=0.0, atol=0.021)
     fours, threes = (samples_of(TIMES, TIMES, starts=tuple(range(0, 500, k))) for k in (4, 3))
     assert len(align(first, fours).first) > 300
     with pytest.raises(DataError, match='less than half of the shorter recording overlaps'):

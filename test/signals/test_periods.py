@@ -74,7 +74,8 @@ def test_repeatability_is_that_of_the_robot_without_noise_that_passes() -> None:
     assert found is not None
     noise = 0.2 / np.sqrt(2.0 * 0.8)
     np.testing.assert_allclose(found[1], noise)
-    np.testing.assert_allclose(found[0], [np.sqrt(0.18 - 0.2 * noise**2), 0.0], atol=1e-7)
+    np.testing.assert_allclose(found[0], [np.sqrt(0.18 - 0.2 * noise**2), 0.0],
+                               rtol=0.0, atol=1e-7)
     assert repeatability(samples_of(position)) is None
     assert repeatability(samples_of(position[:190], effort=effort[:190],
                                     measured=effort[:190])) is None
@@ -132,10 +133,10 @@ def test_signals_are_splined_where_pauses_are_short() -> None:
     grid = np.array([-0.1, 0.0, 0.5, 2.9, 3.0, 3.1, 4.9, 5.0, 6.5, 7.0, 7.1])
     cubes = time**3
     whole = on_grid(time, cubes, grid, 2.0)
-    np.testing.assert_allclose(whole, [np.nan, *grid[1:-1]**3, np.nan], atol=1e-9)
+    np.testing.assert_allclose(whole, [np.nan, *grid[1:-1]**3, np.nan], rtol=0.0, atol=1e-9)
     parted = on_grid(time, np.where(time == 6.0, np.nan, cubes), grid, 1.9)
     unknown = (grid < 0.0) | (grid > 3.0)
-    np.testing.assert_allclose(parted, np.where(unknown, np.nan, grid**3), atol=1e-9)
+    np.testing.assert_allclose(parted, np.where(unknown, np.nan, grid**3), rtol=0.0, atol=1e-9)
     few = np.where(time < 3.0, cubes, np.nan)
     assert np.isnan(on_grid(time, few, grid, 9.0)).all()
 
@@ -159,8 +160,8 @@ def test_the_mean_period_has_the_deviation_of_single_samples() -> None:
     assert (averaging.period, averaging.periods) == (4.0, 4)
     assert averaging.start == pytest.approx(4.0, abs=0.02)
     np.testing.assert_allclose(averaging.effort_noise, 0.1 * np.sqrt(4.0 / 3.0), rtol=0.02)
-    np.testing.assert_allclose(averaging.position_noise, 0.0, atol=1e-6)
-    np.testing.assert_allclose(mean.effort[5:-5], mean.position[5:-5], atol=1e-6)
+    np.testing.assert_allclose(averaging.position_noise, 0.0, rtol=0.0, atol=1e-6)
+    np.testing.assert_allclose(mean.effort[5:-5], mean.position[5:-5], rtol=0.0, atol=1e-6)
     assert len(mean.time) == 400 and found.step == pytest.approx(0.01)
     whole = average(ARM, periods_of(5), Periodic(4.0, 0)).averaging
     assert whole is not None and whole.periods == 5 and whole.start == pytest.approx(0.0)

@@ -88,8 +88,8 @@ def test_legs_of_constant_speed_are_motions_one_way() -> None:
         assert motion.speed == pytest.approx(speed, rel=1e-9)
         assert motion.start == pytest.approx(begin, abs=0.06)
         assert motion.seconds == pytest.approx(seconds, abs=0.11)
-        np.testing.assert_allclose(motion.path, path, atol=0.011)
-        np.testing.assert_allclose(motion.pose, [np.mean(path), 0.7], atol=5e-3)
+        np.testing.assert_allclose(motion.path, path, rtol=0.0, atol=0.011)
+        np.testing.assert_allclose(motion.pose, [np.mean(path), 0.7], rtol=0.0, atol=5e-3)
         np.testing.assert_allclose(np.diff(motion.position), speed * STEP)
         # without half a window at either end of it
         assert motion.torque[0] == pytest.approx(begin + 0.1, abs=0.011)
@@ -132,7 +132,8 @@ def test_seconds_of_motion_are_those_of_travel_within_half_a_second() -> None:
     assert moving_seconds(time[:90], position[:90], LEAST) == pytest.approx(0.1, abs=0.11)
     ((joint, rows),) = single_joint_stretches(time, position, LEAST)
     assert joint == 0
-    np.testing.assert_allclose([time[rows.start], time[rows.stop - 1]], [0.8, 3.2], atol=0.021)
+    np.testing.assert_allclose([time[rows.start], time[rows.stop - 1]], [0.8, 3.2],
+                               rtol=0.0, atol=0.021)
     swapped = list(single_joint_stretches(time, position[:, ::-1], LEAST))
     assert swapped == [(1, rows)]
     assert not list(single_joint_stretches(time[:1], position[:1], LEAST))
