@@ -31,6 +31,16 @@ from robot_dynid.signals.alignment import (
 from robot_dynid.signals.filters import derivative
 from robot_dynid.signals.prepare import Preprocessing, moving, prepare, repair
 from robot_dynid.types import RawLog, concatenate, take
+from robot_dynid.signals.prepare import (
+    Preprocessing,
+    Repaired,
+    grid_step,
+    late_encoders,
+    moving,
+    prepare,
+    repair,
+)
+from robot_dynid.types import RawLog, Samples, concatenate
 
 
 @pytest.fixture(scope='module')
@@ -279,3 +289,35 @@ def test_fewer_than_four_uneven_rows_are_no_motion() -> None:
     assert len(resample_uniform(take(log, slice(0, 3)), 0.05).time) == 0
     np.testing.assert_allclose(resample_uniform(log, 0.05).time, 0.05 * np.arange(7), rtol=0.0,
                                atol=1e-12)
+@pytest.mark.parametrize(('rate', 'step'), [
+    (None, DT), (500.0, DT), (334.0, 1.0 / 334.0), (333.0, 'is below the rate of the recording'),
+    (9999.0, 1.0 / 9999.0), (10001.0, 'is more than 20 times as fine as the recording')])
+def test_a_grid_is_neither_coarse_nor_far_too_fine(rate, step):
+    """Steps up to half as long again as those of the recording, and to a twentieth of them."""
+    log = smooth_recording(regular(1.0))
+    if isinstance(step, str):
+        with pytest.raises(UsageError, match=rf'a grid of {rate:g} Hz {step} \(500 Hz\)'):
+            grid_step(log, rate)
+    else:
+        assert grid_step(log, rate) == pytest.approx(step)
+
+
+def test_joints_move_above_two_hundredths_of_their_peak_and_a_milliradian_per_second():
+    speed = np.array([[1.0, 9e-4], [0.021, 0.0], [0.019, 1e-3], [0.0, 1.1e-3], [-0.021, 0.0]])
+    still = np.zeros_like(speed)
+    samples = Samples(('a', 'b'), np.arange(5.0), still, speed, still)
+    assert moving(samples).tolist() == [1.0, 1.0, 0.0, 1.0, 1.0]
+
+
+def test_cutoffs_are_limited_by_the_rate_and_delays_by_joint():
+    settings = Preprocessing(40.0, encoder_delays=(0.0, 2e-3, -1e-3))
+    assert late_encoders(settings.encoder_delays) == [(1, 2e-3), (2, -1e-3)]
+    for step, cutoff in ((0.01, 30.0), (0.005, 40.0)):
+        assert settings.limited_to(Repaired('run', (), step, ())).cutoff == pytest.approx(cutoff)
+
+
+@pytest.mark.parametrize(('late', 'told'), [(0.04 * DT, False), (0.06 * DT, True)])
+def test_velocity_that_is_late_by_a_twentieth_of_a_step_is_corrected(robot, late, told):
+    _, velocity, _ = smooth_motion(regular() - late)
+    notes = repair(robot, replace(smooth_recording(regular()), velocity=velocity)).notes
+    assert any('later than position; corrected' in note for note in notes) is told

@@ -13,7 +13,14 @@ from tolerances import SAME_FORMULA
 from robot_dynid.robot.model import PRISMATIC, RobotModel
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.signals.plausible import drop_implausible
-from robot_dynid.signals.turns import TURN, Turns, unroll
+from robot_dynid.signals.turns import (
+    TURN,
+    Turns,
+    fastest,
+    unroll,
+    within_half_turn,
+    wrapped_turns,
+)
 from robot_dynid.types import FloatArray, RawLog
 
 ROBOT = load_robot('planar_3r')
@@ -177,3 +184,35 @@ def test_a_clock_that_is_set_back_turns_nothing_over(robot: RobotModel) -> None:
     turns = Turns(robot)
     assert turns(5.0, np.full(3, 3.1))[0] == 3.1
     assert turns(2.0, np.full(3, -3.1))[0] == -3.1
+
+
+@pytest.mark.parametrize(('step', 'seconds', 'turn', 'within'), [
+    # a joint of 10 rad/s turns by 0.04 rad in 4 ms, and a tenth is noise
+    (TURN - 0.13, 4e-3, TURN, 0.0), (TURN + 0.13, 4e-3, TURN, 0.0),
+    (-TURN + 0.13, 4e-3, -TURN, 0.0),
+    (TURN - 0.15, 4e-3, 0.0, 0.0), (TURN + 0.15, 4e-3, 0.0, 0.0), (0.5 * TURN, 4e-3, 0.0, 0.0),
+    # of a driver that wraps 30 rad/s are believed
+    (TURN - 0.21, 4e-3, TURN, 1.0), (TURN - 0.23, 4e-3, 0.0, 1.0),
+    # half a turn takes 0.31 s
+    (0.6 * TURN, 0.31, TURN, 0.0), (0.6 * TURN, 0.32, 0.0, 0.0),
+    # stamps repeat or go back
+    (TURN, 0.0, 0.0, 0.0), (TURN, -4e-3, 0.0, 0.0), (TURN, -4e-3, 0.0, 1.0)])
+def test_a_step_is_a_turn_if_no_joint_moves_as_fast(
+    step: float, seconds: float, turn: float, within: float
+) -> None:
+    found = wrapped_turns(np.array([step]), np.array([seconds]), 10.0, bool(within))
+    assert found.tolist() == [turn]
+    if seconds == 0.32:  # numbers are missing, between which the path is the shorter one
+        assert wrapped_turns(np.array([step]), np.array([seconds]), 10.0, False, True) == TURN
+
+
+def test_speeds_that_joints_do_not_exceed_are_usual_or_stated() -> None:
+    """From 10 to 30 rad/s; slides do not wrap."""
+    robot = replace(ROBOT, limits=replace(ROBOT.limits, velocity=np.array([2.0, 20.0, 40.0])))
+    assert fastest(robot).tolist() == [10.0, 20.0, 30.0]
+    unknown = replace(ROBOT, limits=replace(ROBOT.limits, velocity=np.full(3, np.nan)),
+                      types=np.array([0, PRISMATIC, 0], dtype=np.int8))
+    assert fastest(unknown).tolist() == [10.0, np.inf, 10.0]
+    angles = np.array([[0.49 * TURN, 0.51 * TURN, -0.51 * TURN], [2.0 * TURN, 7.0, -7.0]])
+    np.testing.assert_allclose(within_half_turn(unknown, angles), [
+        [0.49 * TURN, 0.51 * TURN, 0.49 * TURN], [0.0, 7.0, TURN - 7.0]], rtol=0.0, atol=1e-12)

@@ -208,3 +208,10 @@ def test_only_the_window_is_identified_and_recorded(tmp_path, log):
         assert found.model.record.recordings == (f'{path}[:5]',)
         record = add_recording_digests(found, {str(path): file_digest(path)}).model.record
         assert record.recording_digests == (file_digest(path),)
+
+
+def test_rows_within_five_seconds_of_a_window_are_near():
+    since = np.array([4.9, 5.0, 10.0, 24.9, 25.0, np.nan])
+    assert Window(10.0, 20.0).near(since).tolist() == [False, True, True, True, False, True]
+    assert Window(None, 20.0).near(since).tolist() == [True] * 4 + [False, True]
+    assert Window(10.0).near(since).tolist() == [False] + [True] * 5
