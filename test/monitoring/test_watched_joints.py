@@ -18,15 +18,19 @@ from robot_dynid.io.csv import write_csv
 from robot_dynid.monitoring import contact_events as search
 from robot_dynid.monitoring.contact_events import ContactEvents, contact_events
 from robot_dynid.monitoring.monitor import Monitor, MonitorSettings, Reading, levels_of
-from robot_dynid.monitoring.monitor_input import monitor_input
+from robot_dynid.monitoring.monitor_input import MonitorInput, monitor_input
 from robot_dynid.monitoring.observer import ContactSettings
 from robot_dynid.monitoring.watched_joints import (
     BEGUN,
+    NO_LEVEL,
     OBSERVER_CONSTANTS,
     REASONS,
+    REFUSED,
+    UNUSABLE,
     WATCHED,
     TrainedRange,
     blind_codes,
+    blind_times,
 )
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.types import FloatArray, RawLog
@@ -312,3 +316,59 @@ def test_the_command_says_how_long_it_was_blind(
         out = ' '.join(capsys.readouterr().out.split())
         assert ('not identified: check' in out) == bool(refused)
         assert ('joint_2 was blind for a while' in out) == bool(refused)
+
+
+def at_rest(steps: list[float], missing: tuple[int, ...] = ()) -> MonitorInput:
+    """Return an arm at rest; a step of zero begins a segment, the middle joint lacks efforts."""
+    time = np.cumsum(np.where(np.array(steps) > 0.0, steps, 0.5))
+    rows = np.zeros((len(steps), 3))
+    mask = np.zeros(rows.shape, dtype=bool)
+    mask[list(missing), 1] = True
+    starts = tuple(k for k, step in enumerate(steps) if not step)
+    return MonitorInput(time, rows, rows, rows, starts, missing=mask,
+                        pauses=((7.0, 8.0, 'a pause'),))
+
+
+def test_a_joint_is_watched_three_time_constants_after_it_began(model: IdentifiedModel) -> None:
+    """Of a gain of 30 1/s a tenth of a second; efforts may lack for as long."""
+    given = at_rest([0.0, *[0.015] * 20, 0.0, *[0.015] * 20], missing=tuple(range(30, 37)))
+    codes = blind_codes(model, np.array([1.0, 1.0, np.nan]), 30.0, given)
+    begun = [k in range(7) or k in range(21, 28) for k in range(42)]
+    assert (codes[:, 0] == BEGUN).tolist() == begun and set(codes[:, 0]) == {BEGUN, WATCHED}
+    assert set(codes[:, 2]) == {NO_LEVEL}
+    # 7 states without effort after that of row 29 are 0.105 s old at the last of them
+    late = [k in range(36, 42) for k in range(42)]
+    assert (codes[:, 1] == UNUSABLE).tolist() == late
+    bridged = at_rest([0.0, *[0.015] * 20], missing=tuple(range(10, 16)))
+    assert (blind_codes(model, np.ones(3), 30.0, bridged)[10:] == WATCHED).all()
+    refused = replace(model, not_identified=(model.joints[1],))
+    assert set(blind_codes(refused, np.full(3, np.nan), 30.0, given)[:, 1]) == {REFUSED}
+
+
+def test_blind_times_begin_and_end_with_their_states(model: IdentifiedModel) -> None:
+    given = at_rest([0.0, *[0.015] * 9])
+    codes = np.full((10, 3), WATCHED)
+    codes[:3, 0], codes[8:, 0], codes[4:6, 1], codes[6, 1] = BEGUN, UNUSABLE, BEGUN, NO_LEVEL
+    found = blind_times(model.joints, given, codes)
+    a, b, c = model.joints
+    time = given.time
+    assert [(one.joint, one.start, one.stop, one.reason, one.begins) for one in found] == [
+        (a, time[0], time[3], REASONS[BEGUN], True), (b, time[4], time[6], REASONS[BEGUN], False),
+        (b, time[6], time[7], REASONS[NO_LEVEL], False),
+        (a, time[8], time[9], REASONS[UNUSABLE], False),
+        *((joint, 7.0, 8.0, 'a pause', False) for joint in (a, b, c))]
+    events = ContactEvents('run', time, codes, codes, codes, (), time, time, time, (), found)
+    assert events.blind_seconds(model.joints) == pytest.approx((1.06, 1.045, 1.0))
+    assert not events.watched and replace(events, blind=found[:1]).watched
+
+
+@pytest.mark.parametrize(('row', 'value', 'outside'), [
+    (0, 1.5 * 1.09, False), (0, 1.5 * 1.11, True), (0, 1.6 - 2.0 * np.pi, False),
+    (1, -2.0 * 1.09, False), (1, -2.0 * 1.11, True), (1, 2.0 * np.pi, True)])
+def test_trained_ranges_are_widened_by_a_twentieth_of_their_width(
+    model: IdentifiedModel, row: int, value: float, outside: bool
+) -> None:
+    """Positions count without whole turns, velocities do not."""
+    state = np.zeros((2, 3))
+    state[row, 2] = value
+    assert TrainedRange(model).outside(state).tolist() == [False, False, outside]
