@@ -372,3 +372,7 @@ def test_trained_ranges_are_widened_by_a_twentieth_of_their_width(
     state = np.zeros((2, 3))
     state[row, 2] = value
     assert TrainedRange(model).outside(state).tolist() == [False, False, outside]
+    shifted = Trained({'position': np.outer(np.ones(3), [1.0, 3.0])})
+    beside = TrainedRange(replace(model, trained=shifted))
+    for angle, off in ((0.91, False), (0.89, True), (3.09, False), (3.11, True)):
+        assert beside.outside(np.array([[angle] * 3, [9.0] * 3])).tolist() == [off] * 3

@@ -18,7 +18,9 @@ from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.io.csv import read_csv, write_csv
 from robot_dynid.plausibility.content import digests, shared_share
-from robot_dynid.plausibility.gate import plausible_recordings
+from robot_dynid.plausibility.excerpt import Excerpt
+from robot_dynid.plausibility.finding import Severity
+from robot_dynid.plausibility.gate import Examination, plausible_recordings, verdict
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.types import RawLog, take
 from robot_dynid.validation.validate import validate
@@ -109,3 +111,38 @@ def test_digests_are_bounded_and_do_not_depend_on_chunks(log: RawLog) -> None:
     found = digests(long)
     assert len(found) == 2048 and shared_share(found, digests(take(long, slice(65_000,
                                                                                140_000)))) > 0.99
+
+
+NOTHING = Excerpt(*[np.empty((0, 3))] * 6, np.empty(0), np.nan)
+
+
+def with_samples(source: str, first: int, count: int = 1000) -> Examination:
+    """Return the examination of a recording that holds these samples."""
+    return Examination(source, (), NOTHING, np.arange(first, first + count, dtype=np.uint64))
+
+
+@pytest.mark.parametrize(('first', 'count', 'severity', 'words'), [
+    (975, 1000, None, ''), (965, 1000, Severity.REFUSE, '4% of its samples are also in a, and 4%'),
+    (110, 1000, Severity.REFUSE, '89% of its samples are also in a, and 89% the other way round'),
+    (90, 1000, Severity.WARN, '91% of its samples are also in a: it looks like a copy'),
+    (500, 4000, Severity.REFUSE, '12% of its samples are also in a, and 50% the other way round'),
+    (500, 400, Severity.WARN, '100% of its samples are also in a: it looks like a copy'),
+    (960, 2000, Severity.REFUSE, '2% of its samples are also in a, and 4% the other way round')])
+def test_samples_that_recordings_share_are_a_copy_or_a_part(
+    first: int, count: int, severity: Severity | None, words: str
+) -> None:
+    """More than nine tenths, or three hundredths, of either."""
+    found, copies = verdict(ROBOT, [with_samples('a', 0), with_samples('b', first, count),
+                                    with_samples('c', 10_000)])
+    assert [one.severity for one in found] == ([] if severity is None else [severity])
+    assert copies == (frozenset({1}) if severity is Severity.WARN else frozenset())
+    for one in found:
+        assert (one.kind, one.recording, one.joints) == ('duplicate', 'b', ())
+        assert one.looks_like.startswith(words)
+        assert one.remedy.startswith('it is omitted' if copies else 'omit one of them, or cut')
+
+
+def test_copies_of_copies_are_left_out_once() -> None:
+    found, copies = verdict(ROBOT, [with_samples(name, 0) for name in 'abc'])
+    assert copies == {1, 2} and [one.recording for one in found] == ['b', 'c']
+    assert all('also in a' in one.looks_like for one in found)
