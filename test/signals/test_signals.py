@@ -29,8 +29,6 @@ from robot_dynid.signals.alignment import (
     typical_step,
 )
 from robot_dynid.signals.filters import derivative
-from robot_dynid.signals.prepare import Preprocessing, moving, prepare, repair
-from robot_dynid.types import RawLog, concatenate, take
 from robot_dynid.signals.prepare import (
     Preprocessing,
     Repaired,
@@ -40,7 +38,7 @@ from robot_dynid.signals.prepare import (
     prepare,
     repair,
 )
-from robot_dynid.types import RawLog, Samples, concatenate
+from robot_dynid.types import RawLog, Samples, concatenate, take
 
 
 @pytest.fixture(scope='module')
