@@ -151,6 +151,9 @@ def test_files_that_may_not_be_written_are_refused(
             with pytest.raises(UsageError, match='no permission to write there'):
                 check_target(file)
             assert check_target(tmp_path / 'new') == tmp_path / 'new'
+    file.chmod(0o444)
+    with pytest.raises(UsageError, match='no permission to write there'):
+        check_target(file)
     monkeypatch.setattr(os, 'access', lambda *_, **__: False)
     with pytest.raises(UsageError, match='no permission to write there'):
         check_target(tmp_path / 'new')

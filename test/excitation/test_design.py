@@ -277,19 +277,19 @@ def test_an_excitation_of_fourteen_joints_is_designed():
 
 
 def test_unreachable_accuracy_says_what_would_reach_it():
-    """Deviations fall with the root of the periods: half of them after four."""
+    """Deviations fall with the root of the periods: a third of them after nine."""
     robot = load_robot('planar_3r')
     criteria = design_criteria(robot)
     short = {'starts': 1, 'iterations': 1, 'duration': 5.0, 'harmonics': 2}
     plain = design(robot, parse_request('', short), criteria).score
     with pytest.raises(DynIdError, match=f'{plain.least_known} will have a relative standard '
                                          f'deviation of {plain.largest_deviation:.3g} after 5 s; '
-                                         'ask for 4 periods of 5 s'):
-        design(robot, parse_request('', {**short, 'accuracy': 0.501 * plain.largest_deviation}),
+                                         'ask for 9 periods of 5 s'):
+        design(robot, parse_request('', {**short, 'accuracy': 0.34 * plain.largest_deviation}),
                criteria)
-    kept = {**short, 'accuracy': 0.501 * plain.largest_deviation, 'periods': 4, 'duration': 20.0}
+    kept = {**short, 'accuracy': 0.34 * plain.largest_deviation, 'periods': 9, 'duration': 45.0}
     found = design(robot, parse_request('', kept), criteria)
-    assert found.score.largest_deviation == pytest.approx(0.5 * plain.largest_deviation, rel=0.01)
+    assert found.score.largest_deviation == pytest.approx(plain.largest_deviation / 3.0, rel=0.01)
 
 
 def test_a_motion_that_is_too_simple_is_reported():

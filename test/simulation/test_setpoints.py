@@ -79,7 +79,7 @@ def test_readings_have_the_fault_that_is_set_and_the_motors_of_elastic_arms() ->
     robot = load_robot('elastic_2r')
     simulator = Simulator(robot, replace(load_truth(robot), noise=Noise(
         position_step=1e-3, motor_position_step=1e-6)))
-    place, still = np.array([0.3, -0.2]), np.zeros(2)
+    place, still = np.array([0.30037, -0.20041]), np.zeros(2)
     simulator.command(0.0, Setpoint(place, still, still))
     reading = simulator.advance(1)
     motors = simulator.view()[1]
