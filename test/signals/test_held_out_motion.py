@@ -261,3 +261,34 @@ def test_cells_of_many_states_are_found_again(monkeypatch):
               for state in held_out.states]
     assert len(set(np.diff(places))) == 1
     np.testing.assert_array_equal(held_out.cells, whole.cells[places])
+@pytest.mark.parametrize(('seconds', 'guard', 'expected'), [
+    ([1.0] * 10, 0.0, [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]),
+    ([1.0] * 10, 1.0, [0, 0, -1, 1, -1, 2, -1, 3, -1, 4]),
+    ([1.0] * 10, 0.5, [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]),  # such cells are their own guard
+    ([1.0] * 15, 1.4, [0, 0, 0, -1, -1, 1, -1, -1, 2, -1, -1, 3, -1, -1, 4]),
+    ([np.inf] * 10, 0.0, [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]),
+    ([1.0] * 5, 1.0, [0, 1, 2, 3, 4]),  # no fold consists of guards
+    ([8.0, 1.0, 1.0], 0.0, [0, 1, 1]), ([1.0, 1.0, 1.0], 0.0, [0, 1, 2]), ([], 0.0, [])])
+def test_motion_is_dealt_out_in_five_parts_with_guards_between(seconds, guard, expected):
+    assert folds(np.array(seconds), guard).tolist() == expected
+
+
+def test_distinct_motion_counts_its_states_and_the_memory_of_filters():
+    time = np.arange(0.0, 1.0, 0.02)
+    position = np.column_stack([time, -3.0 * time])
+    line = Samples(('a', 'b'), time, position, np.full_like(position, [1.0, -3.0]),
+                   np.zeros_like(position), cutoff=2.0)
+    motion = DistinctMotion()
+    cells = np.floor(time / 0.2).tolist()
+    assert motion.add(line).tolist() == cells
+    fine = np.arange(0.0, 0.985, 0.01)  # at 100 Hz
+    states = np.column_stack([fine, -3.0 * fine, np.ones(99), np.full(99, -3.0)])
+    np.testing.assert_allclose(motion.states, states, rtol=0.0, atol=1e-9)
+    np.testing.assert_allclose(motion.moments, [
+        np.full(4, 99.0), states.sum(axis=0), (states**2).sum(axis=0)])
+    counts = np.bincount(np.floor(fine / 0.2).astype(int))
+    np.testing.assert_allclose(motion.seconds, 0.01 * counts)
+    assert motion.guard == 0.25 and DistinctMotion().guard == GUARD
+    assert motion.add(replace(line, cutoff=10.0)).tolist() == cells
+    assert motion.guard == 0.25 and len(motion.seconds) == 5
+    np.testing.assert_allclose(motion.moments[0], 198.0)
