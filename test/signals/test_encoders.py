@@ -392,3 +392,18 @@ def test_motors_are_converted_to_the_joint_side(measured: bool) -> None:
     bare = replace(log, motor_position=None, motor_velocity=speed)
     (found,), notes = convert_to_joint_side(robot, (bare,), 0.01)
     assert found.motor_velocity is None and notes == []
+
+
+@pytest.mark.parametrize(('correlation', 'swapped'), [(-0.27, False), (-0.33, True)])
+def test_a_deflection_against_the_effort_is_a_swap_from_a_correlation_on(
+    correlation: float, swapped: bool
+) -> None:
+    log = short_log(1.0)
+    assert log.motor_position is not None
+    phase = 5.0 * 2.0 * np.pi / 10.0 * SECONDS  # whole periods, so that both are orthogonal
+    along, across = np.cos(phase), np.sin(phase)
+    log.motor_position[:, 0] = log.position[:, 0] + 1e-3 * (
+        correlation * along + np.sqrt(1.0 - correlation**2) * across)
+    effort = np.column_stack([20.0 * along, np.asarray(log.effort)[:, 1:]])
+    found = encoders_of(ARM, replace(log, effort=effort))[0].refused
+    assert found.startswith('the motor lags behind the joint it drives') is swapped
