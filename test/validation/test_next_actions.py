@@ -300,3 +300,41 @@ def test_recordings_of_the_fit_show_as_much_as_they_leave_out(
         # an RMSE of 0.2 in the scores
         np.testing.assert_allclose(found.beyond, 0.0 if held is None else [
             np.sqrt(0.21), 0.0, 0.0], atol=1e-6)
+
+
+def test_the_static_effort_has_the_largest_interval_of_all_poses() -> None:
+    model = replace(weighed(1.0, 0.3), record=replace(RECORD, degrees_of_freedom=7.0))
+    columns = static_columns(model, 200)
+    largest, half = Evidence(model, validated(), NAMES).static
+    np.testing.assert_allclose(largest, np.abs(columns @ model.values).max(axis=0), rtol=1e-9)
+    student = 2.3646  # of seven degrees of freedom
+    np.testing.assert_allclose(half, student * 0.3 * np.sqrt((columns**2).sum(axis=2)).max(axis=0),
+                               rtol=1e-4)
+    without = Evidence(replace(model, record=RECORD), validated(), NAMES).static[1]
+    np.testing.assert_allclose(without, half * 1.95996 / student, rtol=1e-4)
+    open_ = replace(model, std=np.where([name == 'mx3' for name in model.names], np.inf, 0.3))
+    assert np.isinf(Evidence(open_, validated(), NAMES).static[1]).all()
+    dry = replace(model, std=np.where([name == 'fv3' for name in model.names], np.inf, 0.3))
+    assert np.isfinite(Evidence(dry, validated(), NAMES).static[1]).all()
+    assert np.isnan(Evidence(MODEL, validated(), NAMES).static[1]).all()
+
+
+@pytest.mark.parametrize(('turns', 'speed', 'still'), [
+    (0.21, 0.41, False), (0.19, 0.41, True), (0.21, 0.39, True)])
+def test_a_joint_of_many_turns_is_to_move_a_fifth_of_one(
+    turns: float, speed: float, still: bool
+) -> None:
+    limits = replace(MODEL.robot.limits, lower=np.full(3, -50.0), upper=np.full(3, 50.0),
+                     velocity=np.array([2.0, np.inf, np.nan]))
+    trained = Trained({'position': np.array([[0.0, 2.0 * np.pi * turns]] * 3),
+                       'velocity': np.array([[-speed, 0.1]] * 3)})
+    model = replace(MODEL, trained=trained, robot=replace(MODEL.robot, limits=limits))
+    found = Evidence(model, validated(), NAMES).still
+    assert found == ([] if not still else ['joint_1'] if turns > 0.2 else list(MODEL.joints))
+    assert Evidence(MODEL, validated(), NAMES).still == []
+
+
+def test_efforts_have_the_unit_of_their_joint() -> None:
+    slides = replace(MODEL, robot=replace(MODEL.robot, types=np.array([0, 1, 0])))
+    found = Evidence(slides, validated(), NAMES)
+    assert [found.unit(j) for j in range(3)] == ['N m', 'N', 'N m']
