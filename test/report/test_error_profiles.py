@@ -179,7 +179,6 @@ def test_the_mean_step_leaves_gaps_out() -> None:
     one = trace(np.zeros(101))
     late = replace(one, time=one.time + np.where(np.arange(101) > 40, 1.0, 0.0))
     assert thinning.mean_step(late) == pytest.approx(0.01)
-    assert thinning.mean_step(trace(np.zeros(1))) == 1.0
     two = replace(trace(np.zeros(2)), time=np.array([1.0, 1.5]))
     assert thinning.mean_step(two) == 0.5
 
