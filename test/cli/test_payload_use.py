@@ -201,7 +201,9 @@ def shown(result: dict[str, Any], verbose: bool = False) -> list[str]:
     """Return the words of a line each that `payload` prints."""
     given = {'status': 'ok', 'advice': 'well determined', 'frame': 'tool', 'findings': {},
              'warnings': [], **result}
-    with redirect_stdout(io.StringIO()) as out, redirect_stderr(out):
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(io.StringIO()) as out, \
+            redirect_stderr(out):
+        patch.setenv('COLUMNS', '400')
         show(given, Terminal(verbose=verbose))
     return [' '.join(line.split()) for line in out.getvalue().splitlines()]
 

@@ -194,6 +194,8 @@ def test_a_way_goes_around_a_move_that_is_refused(blocked):
     assert [tuple(move.start) for move in back] == ([] if blocked == 3 else [
         (1.0, 0.0), (0.5, 0.2)])
     assert len(asked) == len({frozenset(ends) for ends in asked}), 'each move is proven once'
+
+
 def test_travel_is_the_least_of_the_bounds_by_velocity_acceleration_and_jerk():
     """Each of them is the least for one of three joints."""
     motion = Motion(*(np.array([values]) for values in (

@@ -378,6 +378,8 @@ def test_nothing_drifts_where_nothing_is_left() -> None:
     residual = recording(0)
     none = replace(residual, left=np.zeros_like(residual.left))
     assert fit_slow_coefficients([none, none]) == (None, Gain(0.0, 0.0))
+
+
 def spread_out(levels: list[float], seconds: float) -> FrictionResidual:
     """Return a recording with so many stretches of ``seconds``, the residual constant in each."""
     time = np.arange(0.0, seconds * len(levels) + 0.05, 0.1)

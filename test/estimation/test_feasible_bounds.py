@@ -3,6 +3,8 @@ they contradict."""
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from feasible_recordings import assert_real, recorded
@@ -16,6 +18,7 @@ from robot_dynid.estimation.feasible.bounds import (
     LinkBounds,
     limits_of,
 )
+from robot_dynid.estimation.feasible.certificate import active_constraints, prior_share
 from robot_dynid.estimation.feasible.prior import nominal_bodies
 from robot_dynid.estimation.feasible.sequential import SequentialFeasible
 from robot_dynid.estimation.feasible.simultaneous import Feasible
@@ -202,3 +205,66 @@ def test_bounds_of_unknown_links_stop_an_identification_before_it_reads():
     recipe = Recipe(estimator={'bounds': {'links': {'hand': {'mass': [1, 2]}}}})
     with pytest.raises(UsageError, match='moves no link hand'):
         identify(robot, [log], 'feasible', recipe)
+
+
+def test_limits_are_rows_for_the_standard_parameters():
+    """A body is inside all of them where its mass, its centre and its symmetry are."""
+    robot = load_robot('planar_3r')
+    links = ((LINK, LinkBounds((2.0, 3.0), (0.1, -0.5, -np.inf), (0.2, np.inf, 0.4),
+                               symmetric=('z',))), ('link_3', LinkBounds((1.0, np.inf))))
+    found = limits_of(Bounds(links, (4.0, 9.0)), robot, 33)
+    standard = np.arange(1.0, 34.0)
+    m, mx, my, mz, _, _, _, ixz, iyz, _ = standard[10:20]
+    expected = [
+        ('least mass of link_2', m - 2.0, False), ('most mass of link_2', 3.0 - m, False),
+        ('least x of the centre of mass of link_2', mx - 0.1 * m, False),
+        ('least y of the centre of mass of link_2', my + 0.5 * m, False),
+        ('most x of the centre of mass of link_2', 0.2 * m - mx, False),
+        ('most z of the centre of mass of link_2', 0.4 * m - mz, False),
+        ('symmetry (mz) of link_2', mz, True), ('symmetry (Ixz) of link_2', ixz, True),
+        ('symmetry (Iyz) of link_2', iyz, True),
+        ('least mass of link_3', standard[20] - 1.0, False),
+        ('minimum total mass', standard[:30:10].sum() - 4.0, False),
+        ('maximum total mass', 9.0 - standard[:30:10].sum(), False)]
+    assert list(found.labels) == [label for label, _, _ in expected]
+    assert found.matrix @ standard - found.offset == pytest.approx([s for _, s, _ in expected])
+    assert found.equal.tolist() == [equal for _, _, equal in expected]
+    assert not found.largest[:-2].any()
+    assert found.largest[-2:].tolist() == [[np.inf, 3.0, np.inf], [0.0, -2.0, -1.0]]
+
+
+@pytest.mark.parametrize(('total', 'possible'), [
+    ((0.0, 2.9), False), ((0.0, 3.0), True), ((6.0, 7.0), True), ((6.1, 7.0), False)])
+def test_masses_within_their_bounds_must_add_up_to_the_total(total, possible):
+    robot = load_robot('planar_3r')
+    bounds = Bounds(tuple((name, LinkBounds((1.0, 2.0))) for name in robot.tree.bodies), total)
+    if possible:
+        assert limits_of(bounds, robot, 30).labels[-1] == 'maximum total mass'
+    else:
+        with pytest.raises(UsageError, match='no masses within the bounds of the links add up'):
+            limits_of(bounds, robot, 30)
+
+
+@pytest.mark.parametrize(('share', 'directions'), [(0.5, 2), (0.0, 1)])
+def test_the_share_of_the_prior_is_that_of_the_variances(share, directions):
+    """By the inverse of the information with data over that without; the last has no data."""
+    weights, rng = np.array([1.0, 4.0, 0.25]), np.random.default_rng(0)
+    transform = rng.normal(size=(4, 3))
+    design = np.array([[3.0, 0.4, 0.0], [0.3, 0.2, 0.0]])
+    left, count = prior_share(SimpleNamespace(weights=weights, transform=transform), design, share)
+    precise = 2.0 / max(share, 1e-9) * design.T @ design + np.diag(weights)
+    after, before = (np.diag(transform @ np.linalg.inv(one) @ transform.T)
+                     for one in (precise, np.diag(weights)))
+    assert left == pytest.approx(after / before, abs=1e-6)
+    assert count == directions
+
+
+def test_active_constraints_are_named():
+    whitening = SimpleNamespace(
+        links=('a', 'b'), least=lambda v: np.array([1.9e-5, 2.1e-5]), names=('fc1', 'fv1', 'm1'),
+        nonnegative=(True, True, False))
+    limits = SimpleNamespace(labels=('one', 'two', 'three'), equal=np.array([False, True, False]))
+    feasible = SimpleNamespace(whitening=whitening, limits=limits,
+                               slack=lambda v: np.array([0.9e-4, 0.0, 1.1e-4]))
+    assert active_constraints(feasible, np.array([0.9e-4, 1.1e-4, 0.0])) == (
+        'inertia of a at its minimum', 'fc1 at zero', 'one')

@@ -48,6 +48,7 @@ def test_shares_and_margins_are_those_of_refits() -> None:
     found, parts = held_out(information), folds(information)
     raw, filtered = refitted(data, information, list(range(5)))
     assert found.raw == pytest.approx(np.mean(raw**2, axis=0), rel=1e-6)
+    assert found.score == pytest.approx(0.5 * np.mean(np.log(found.raw)), rel=1e-12)
     rows = [np.concatenate([np.arange(10 * b, 10 * b + 10) for b in fold.test]) for fold in parts]
     errors = np.array([np.sum(filtered[r]**2, axis=0) for r in rows])
     varied = np.array([np.sum((data.effort - data.effort.mean(axis=0))[r]**2, axis=0)

@@ -32,7 +32,7 @@ from robot_dynid.estimation.least_squares import (
     weighted_factor,
 )
 from robot_dynid.estimation.uncertainty import between_recordings as jackknife
-from robot_dynid.estimation.uncertainty.held_out import folds, held_out
+from robot_dynid.estimation.uncertainty.held_out import held_out
 from robot_dynid.signals.held_out_motion import MOTION_FOLDS
 
 
@@ -267,23 +267,6 @@ def test_rounding_is_no_excitation():
     found = solve(data.accumulated(10), np.ones(2))
     assert [NAMES[i] for i in found.open_columns] == ['e']
     assert found.values[4] == 0.0
-
-
-def test_held_out_errors_are_those_of_refits():
-    data = Data(100)
-    information = data.accumulated(10)
-    found = held_out(information)
-    weights = joint_weights(information)
-    raw = np.zeros(2)
-    for fold in folds(information):
-        test = np.concatenate([np.arange(10 * b, 10 * b + 10) for b in fold.test])
-        train = np.setdiff1d(np.arange(100), test)
-        values = np.linalg.lstsq(*data.stacked(weights, train), rcond=None)[0]
-        error = data.raw[test] - np.einsum('ikn,k->ni', data.columns[:, :, test], values)
-        raw += np.sum(error**2, axis=0) / 100
-    assert found.raw == pytest.approx(raw, rel=1e-6)
-    assert found.score == pytest.approx(0.5 * np.mean(np.log(raw)), rel=1e-6)
-    assert np.all(found.share < 1.0) and found.share[0] > 0.99
 
 
 def test_information_merges_repeated_motion_into_one_cell_and_fold():

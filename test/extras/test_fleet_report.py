@@ -262,6 +262,7 @@ def test_the_command_says_where_nobody_listens(
     listened: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
+    monkeypatch.setenv('COLUMNS', '200')
     code, done = run_command(monkeypatch, tmp_path, '--diagnostics', listened=listened)
     assert code == 0 and done['published'] == ['SN0', 'SN1']
     printed = capsys.readouterr()

@@ -31,8 +31,10 @@ from tolerances import (
 
 from robot_dynid.dynamics.rigid_body import inverse_dynamics
 from robot_dynid.effects.links import AttachedBody
+from robot_dynid.estimation.drive_gains import DriveGains, GainStatus
 from robot_dynid.estimation.feasible.body import fit_body
-from robot_dynid.estimation.information import Batch, triangle
+from robot_dynid.estimation.information import FILTERED, Batch, triangle
+from robot_dynid.estimation.least_squares import solve
 from robot_dynid.estimation.payload import PayloadStatus
 from robot_dynid.estimation.uncertainty.between_recordings import (
     SCATTER_STRETCHES,
@@ -40,15 +42,27 @@ from robot_dynid.estimation.uncertainty.between_recordings import (
     leave_one_out,
 )
 from robot_dynid.identification.identify import identify
-from robot_dynid.identification.payload import arm_effort, identify_payload, set_load, set_payload
+from robot_dynid.identification.payload import (
+    Equations,
+    Match,
+    arm_effort,
+    identify_payload,
+    moderate_effort,
+    reduce_equations,
+    set_load,
+    set_payload,
+    settings_for,
+    warnings_of,
+)
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.io.log import load_log
+from robot_dynid.reduction.numeric import random_states
 from robot_dynid.robot.inertia import com_from_parameters, move_parameters, pseudo_inertia
 from robot_dynid.robot.model import GAINS_STD
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.signals.alignment import align
 from robot_dynid.signals.prepare import Preprocessing, prepare, repair
-from robot_dynid.types import Samples, take
+from robot_dynid.types import RawLog, Samples, take
 
 MASS = 2.805
 RNG = np.random.default_rng(5)
@@ -333,3 +347,64 @@ def test_the_nominal_arm_has_no_weight_where_drives_compensate_it():
         stated = replace(robot, drive=replace(robot.drive, kind=kind))
         np.testing.assert_allclose(arm_effort(stated, None, at_rest), expected,
                                    rtol=0.0, atol=1e-12)
+
+
+def equations(seconds: float, *notes: str, count: int = 50) -> Equations:
+    """Return equations of a torque of 2 and 3 N m per parameter, the second in joint 2 only."""
+    robot = load_robot('planar_3r')
+    time, rest = np.linspace(0.0, seconds, count), np.zeros((count, 3))
+    columns = np.zeros((3, 2, count))
+    columns[:, 0], columns[1, 1] = 2.0, 3.0 * np.sign(np.arange(count) - 10)
+    effort = np.einsum('jkt,k->tj', columns, [5.0, 7.0])
+    return Equations(Samples(robot.joints, time, rest, rest, rest), columns, effort, 2.0 * effort,
+                     Match('a'), notes)
+
+
+def test_equations_count_in_the_joints_where_their_columns_are_not_zero() -> None:
+    information = reduce_equations(('p', 'q'), [equations(4.0), equations(5.0)])
+    assert information.structure.tolist() == [[True, False], [True, True], [True, False]]
+    assert solve(information, np.ones(3)).values == pytest.approx([5.0, 7.0])
+    assert information.samples == 100
+    assert information.size() == pytest.approx(2.0 * information.size(FILTERED))
+
+
+def test_repairs_and_short_recordings_are_told() -> None:
+    short = ('{} s of motion give few independent stretches, so the standard deviations may be '
+             'too small: record 10 s')
+    one, other = equations(4.9, 'gap'), equations(4.9, 'gap', 'spike')
+    assert warnings_of([one, other]) == ('gap', 'gap', 'spike')  # 50 rows each 0.1 s apart
+    assert warnings_of([one, equations(1.0, count=1)]) == ('gap', short.format('5'))
+    assert warnings_of([equations(4.8), other])[-1] == short.format('9.9')
+
+
+@pytest.mark.parametrize(('step', 'cutoff'), [(0.01, 6.5), (0.1, 3.0), (0.0, 0.3)])
+def test_the_cutoff_of_a_payload_is_as_high_as_the_recording_allows(
+    step: float, cutoff: float
+) -> None:
+    log = RawLog('a', ('a',), step * np.arange(5.0), np.zeros((5, 1)))
+    assert settings_for(None, log).cutoff == pytest.approx(cutoff)
+    assert settings_for(None, take(log, slice(0, 1))).cutoff == pytest.approx(0.3)
+    model = nominal_model('planar_3r')
+    assert settings_for(model, log) is model.preprocessing
+
+
+def test_moderate_effort_is_that_of_states_at_one_radian_per_second() -> None:
+    robot = load_robot('planar_3r')
+    body = AttachedBody.on(robot)
+    found, states = moderate_effort(body), random_states(robot, 50, np.random.default_rng(0))
+    speed = np.sqrt(np.mean(states.velocity**2))
+    slow = replace(states, velocity=states.velocity / speed,
+                   acceleration=states.acceleration / speed)
+    assert found.shape == (3, 10)
+    assert found == pytest.approx(np.sqrt(np.mean(body.columns(slow)**2, axis=2)), rel=1e-9)
+
+
+@pytest.mark.parametrize('level', [0.95, 0.5])
+def test_intervals_of_gains_are_those_of_their_logarithms(level: float) -> None:
+    gains = DriveGains(np.array([2.0, 5.0]), np.array([0.1, np.inf]), np.array([True, False]), 4,
+                       np.zeros(3), np.ones(2), GainStatus.NOT_DETERMINED)
+    factor = np.exp(0.1 * stats.t.ppf(0.5 + level / 2.0, 4))
+    low, high = gains.interval(level)
+    assert (low[0], high[0]) == pytest.approx((2.0 / factor, 2.0 * factor))
+    assert (low[1], high[1]) == (0.0, np.inf)
+    np.testing.assert_array_equal(gains.values, [2.0, np.nan])

@@ -14,7 +14,7 @@ from robot_dynid.errors import ModelError, UsageError
 from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.identification.identify import IdentificationResult, identify
 from robot_dynid.identification.recipe import Recipe, recipe_from_dict
-from robot_dynid.identification.residual_fit import Training
+from robot_dynid.identification.residual_fit import CrossFit, Training
 from robot_dynid.identified.caution import cautions
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.model_file import DIGEST
@@ -176,3 +176,35 @@ def test_what_is_explained_is_taken_off_in_the_order_of_the_recordings() -> None
                                    strict=True):
         np.testing.assert_allclose(rest.effort, samples.effort - part, rtol=0.0, atol=1e-15)
         np.testing.assert_allclose(rest.measured, samples.measured - part, rtol=0.0, atol=1e-15)
+
+
+def crossed(*scales: float) -> CrossFit:
+    """Return errors of two folds of 100 samples and two joints, by iteration a multiple of one."""
+    one = np.array([[100.0, 400.0], [300.0, 400.0]])
+    after = np.array([scale * one for scale in scales])
+    return CrossFit(5.0 * after, 3.0 * after, after, 200)
+
+
+@pytest.mark.parametrize(('scales', 'rounds'), [
+    ((1.0,), 1), ((1.0, 0.9), 2), ((1.0, 1.1), 1), ((1.0, 0.9981), 1), ((1.0, 0.9979), 2),
+    ((1.0, 0.8, 0.85, 0.7), 4), ((1.0, 0.8, 0.799), 2), ((), 0)])
+def test_iterations_go_on_while_the_logarithm_of_the_error_falls_by_a_thousandth(
+    scales: tuple[float, ...], rounds: int
+) -> None:
+    found = crossed(*scales)
+    assert found.rounds == rounds
+    if rounds:
+        assert found.rms(found.last) == pytest.approx(np.sqrt(np.array([2.0, 4.0])
+                                                              * scales[rounds - 1]))
+        assert found.rms(found.plain) == pytest.approx(np.sqrt([6.0, 12.0]))
+
+
+@pytest.mark.parametrize(('share', 'lower'), [(0.981, False), (0.979, True)])
+def test_a_residual_model_must_lower_the_error_by_one_percent_in_most_folds(
+    share: float, lower: bool
+) -> None:
+    found = crossed(1.0)
+    one = found.last
+    assert found.lower(share * one, one).tolist() == [lower, lower]
+    uneven = one * [[0.5, share], [1.0, share]]  # of joint 1 in one of two folds only
+    assert found.lower(uneven, one).tolist() == [False, lower]

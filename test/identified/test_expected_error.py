@@ -21,6 +21,7 @@ from robot_dynid.errors import ModelError
 from robot_dynid.identified.error_law import ErrorLaw, learn_error_law
 from robot_dynid.identified.expected_error import expected_errors
 from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.identified.states import effort_by_parameters
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.prepare import prepare, repair
 from robot_dynid.types import FloatArray, RawLog
@@ -145,9 +146,15 @@ def test_expected_error_grows_with_the_acceleration() -> None:
 def test_uncertain_parameters_raise_all_but_the_lower_end() -> None:
     law = EVEN
     sure, unsure = (expected_errors(with_law(law, std), *states()) for std in (0.0, 0.3))
-    for one, other in zip(sure, unsure, strict=True):
-        assert other.low == pytest.approx(one.low)
-        assert other.rmse > 1.1 * one.rmse and other.high > 1.1 * one.high
+    _, q, qd, qdd = states()
+    model = with_law(law)
+    rows, effort = effort_by_parameters(model, q, qd, qdd), model.inverse(q, qd, qdd)
+    for j, (one, other) in enumerate(zip(sure, unsure, strict=True)):
+        assert one.rmse == pytest.approx(0.2) and other.low == pytest.approx(one.low)
+        variance = 0.3**2 * np.mean(np.sum(rows[:, j]**2, axis=1))
+        assert other.rmse == pytest.approx(np.sqrt(0.04 + variance))
+        assert other.high / other.rmse == pytest.approx(one.high / one.rmse)
+        assert other.effort == pytest.approx(np.sqrt(np.mean(effort[:, j]**2)))
 
 
 def test_friction_that_changes_from_day_to_day_raises_the_expected_error() -> None:
@@ -156,8 +163,11 @@ def test_friction_that_changes_from_day_to_day_raises_the_expected_error() -> No
     more = replace(usual, record=replace(
         usual.record, recordings=('a', 'b', 'c'), friction_spread={'viscous': 0.3}))
     first, second, third = (expected_errors(model, *states()) for model in (none, usual, more))
-    for one, other, last in zip(first, second, third, strict=True):
-        assert one.rmse < other.rmse < last.rmse
+    speed = np.mean(states()[2]**2, axis=0)
+    seen = (4.0 * 0.05**2 + 2.0 * 3.0 * 0.3**2) / 10.0  # two days more of three axes
+    for one, other, last, square in zip(first, second, third, speed, strict=True):
+        assert [found.rmse for found in (one, other, last)] == pytest.approx(
+            [np.sqrt(0.04 + share * 2.0**2 * square) for share in (0.0, 0.05**2, seen)])
         assert one.low == other.low == last.low
 
 

@@ -23,7 +23,13 @@ from robot_dynid.estimation.staged.least_squares import (
     StageSummary,
 )
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.identified.parameter_card import comment_lines, parameter_card
+from robot_dynid.identified.parameter_card import (
+    ParameterRow,
+    by_link,
+    comment_lines,
+    measurement,
+    parameter_card,
+)
 from robot_dynid.identified.record import (
     FitRecord,
     GearRecord,
@@ -31,6 +37,7 @@ from robot_dynid.identified.record import (
     RigidComparison,
 )
 from robot_dynid.identified.uses import link_table
+from robot_dynid.reduction.numeric import Origin
 from robot_dynid.report import parameters
 from robot_dynid.report.effects import (
     curve_figure,
@@ -240,3 +247,33 @@ def test_two_encoders_are_told_with_what_the_motion_determines(plain: Identified
     (section,) = encoders(replace(plain, record=FitRecord(encoders=(nothing,))))
     assert section.tables[0].rows[0].cells[-2] == '–'
     assert encoders(plain) == ()
+
+
+def card_row(name: str, origin: str, part: str = 'forearm', **facts: object) -> ParameterRow:
+    values = {'value': 1.23456789, 'deviation': None, 'combinations': (), 'share': None,
+              'measurement': '', **facts}
+    return ParameterRow(part, name, origin=origin, **values)  # type: ignore[arg-type]
+
+
+def test_lines_of_the_card_tell_all_that_is_known_of_a_parameter_of_a_link() -> None:
+    rows = [card_row('m3', 'measured', deviation=0.0123),
+            card_row('mx3', 'only in combination', combinations=('a = 1', 'b = 2'),
+                     measurement='balance forearm: mx3'),
+            card_row('Ixx2', 'prior', 'upper_arm', share=0.25), card_row('fc3', 'measured')]
+    assert comment_lines(rows) == [
+        'forearm m3 1.23457: measured, deviation 0.012',
+        'forearm mx3 1.23457: only in combination, determined: a = 1; b = 2, to determine it: '
+        'balance forearm: mx3',
+        'upper_arm Ixx2 1.23457: prior, left to the prior 25.0 %']
+    assert by_link(rows, 'prior') == {'forearm': (), 'upper_arm': ('Ixx2',)}
+    assert by_link(rows, 'measured') == {'forearm': ('m3',), 'upper_arm': ()}
+
+
+@pytest.mark.parametrize(('name', 'words'), [
+    ('', 'a motion that excites it'), ('m2', 'weigh {}'), ('my3', 'balance {}: my3'),
+    ('Ixy1', 'swing {} as a pendulum: Ixy1'), ('Ia2', 'data sheet of joint_2: Ia2')])
+def test_measurements_are_of_the_part_a_parameter_belongs_to(
+    plain: IdentifiedModel, name: str, words: str
+) -> None:
+    part = plain.robot.tree.bodies[int(name[-1]) - 1] if name else ''
+    assert measurement(plain, Origin('m1', 'prior', (), name)) == words.format(part)

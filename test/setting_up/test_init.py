@@ -49,6 +49,8 @@ TORQUE = {'driver': OTHER, 'effort_kind': 'torque'}
 PUBLIC = {'panda_description/urdf/panda': 7, 'ur_description/urdf/ur5_robot': 6,
           'xarm_description/urdf/xarm7': 7, 'z1_description/urdf/z1': 6,
           'kinova_description/robots/kinova': 6}
+
+
 def public(name: str) -> Path:
     """Return a URDF of example-robot-data; skip where that is not installed."""
     for folder in map(Path, sys.path):

@@ -261,6 +261,8 @@ def test_cells_of_many_states_are_found_again(monkeypatch):
               for state in held_out.states]
     assert len(set(np.diff(places))) == 1
     np.testing.assert_array_equal(held_out.cells, whole.cells[places])
+
+
 @pytest.mark.parametrize(('seconds', 'guard', 'expected'), [
     ([1.0] * 10, 0.0, [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]),
     ([1.0] * 10, 1.0, [0, 0, -1, 1, -1, 2, -1, 3, -1, 4]),

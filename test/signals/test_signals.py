@@ -287,6 +287,8 @@ def test_fewer_than_four_uneven_rows_are_no_motion() -> None:
     assert len(resample_uniform(take(log, slice(0, 3)), 0.05).time) == 0
     np.testing.assert_allclose(resample_uniform(log, 0.05).time, 0.05 * np.arange(7), rtol=0.0,
                                atol=1e-12)
+
+
 @pytest.mark.parametrize(('rate', 'step'), [
     (None, DT), (500.0, DT), (334.0, 1.0 / 334.0), (333.0, 'is below the rate of the recording'),
     (9999.0, 1.0 / 9999.0), (10001.0, 'is more than 20 times as fine as the recording')])

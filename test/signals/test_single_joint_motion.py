@@ -67,6 +67,8 @@ def test_a_single_row_takes_no_time() -> None:
     time, least = 5.0 + 0.01 * np.arange(101), np.full(1, 1e-4)
     assert moving_seconds(time, time[:, None], least) == pytest.approx(1.0, rel=0.02)
     assert moving_seconds(time[:1], time[:1, None], least) == 0.0
+
+
 def ramps(*legs: tuple[float, float]) -> tuple[FloatArray, FloatArray]:
     """Return time and positions of joint 0 after legs of so many seconds at a speed each."""
     speed = np.concatenate([np.full(round(seconds / STEP), value) for seconds, value in legs])
