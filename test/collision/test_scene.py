@@ -254,14 +254,14 @@ def test_a_body_without_shape_is_rods_to_its_joints_and_a_ball_of_its_inertia():
         end = robot.translations[child]
         ends = [shape.placement[:3, 3] + sign * shape.edges[2] * shape.placement[:3, 2]
                 for sign in (-1.0, 1.0)]
-        np.testing.assert_allclose(ends, [np.zeros(3), end], atol=1e-12)
+        np.testing.assert_allclose(ends, [np.zeros(3), end], rtol=0.0, atol=1e-12)
         turn = shape.placement[:3, :3]
-        np.testing.assert_allclose(turn.T @ turn, np.eye(3), atol=1e-12)
+        np.testing.assert_allclose(turn.T @ turn, np.eye(3), rtol=0.0, atol=1e-12)
         assert np.linalg.det(turn) == pytest.approx(1.0)
         assert shape.ball == 0.0 and not shape.edges[:2].any()
     for shape in (found.shapes[2], found.shapes[6]):
         assert shape.ball == pytest.approx(0.1)
-        np.testing.assert_allclose(shape.placement[:3, 3], centre, atol=1e-12)
+        np.testing.assert_allclose(shape.placement[:3, 3], centre, rtol=0.0, atol=1e-12)
     assert [shape.ball for shape in found.shapes if shape.kind == 'sphere'].count(0.0) == 3
     names = {pair.names for pair in found.pairs}  # never with one another, which are no bodies
     assert names == {(link, other) for link in robot.bodies for other in ('keep_out[0]', 'floor')}

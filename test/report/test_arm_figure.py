@@ -43,12 +43,13 @@ def test_links_axes_and_tip_are_where_the_motion_has_its_middle() -> None:
     pieces = [[a, b] for a, b in zip(np.vstack([np.zeros(3), poses.origins[0]])[:-1],
                                      poses.origins[0])]
     links = np.vstack([*[[*piece, np.full(3, np.nan)] for piece in pieces], chain[-2:]])
-    np.testing.assert_allclose(drawn['links'], links @ VIEW.T, atol=1e-6)
-    np.testing.assert_allclose(drawn['tip'], chain[-1:] @ VIEW.T, atol=1e-6)
+    np.testing.assert_allclose(drawn['links'], links @ VIEW.T, rtol=0.0, atol=1e-6)
+    np.testing.assert_allclose(drawn['tip'], chain[-1:] @ VIEW.T, rtol=0.0, atol=1e-6)
     half = 0.09 * np.ptp(chain, axis=0).max() * poses.rotations[0] @ model.robot.tree.axes[0]
     for j, place in enumerate(poses.origins[0]):
         ends = np.array([place - half[j], place + half[j]]) @ VIEW.T
-        np.testing.assert_allclose(drawn['axes of the joints'][3 * j:3 * j + 2], ends, atol=1e-6)
+        np.testing.assert_allclose(drawn['axes of the joints'][3 * j:3 * j + 2], ends,
+                                   rtol=0.0, atol=1e-6)
     shown = np.vstack([links, chain[:-1]]) @ VIEW.T
     low, high = np.nanmin(shown, axis=0), np.nanmax(shown, axis=0)
     size = (high - low).max()

@@ -49,7 +49,7 @@ def test_measured_predicted_and_residual_stand_above_each_other() -> None:
     whole = {name: unpacked(curve['y']) for name, curve in found.items()}
     rows = np.isfinite(whole['measured'])
     np.testing.assert_allclose(whole['residual'][rows],
-                               (whole['measured'] - whole['predicted'])[rows], atol=1e-5)
+                               (whole['measured'] - whole['predicted'])[rows], rtol=0.0, atol=1e-5)
     assert np.abs(whole['predicted'][rows]).max() == pytest.approx(1.8)
     assert np.nanmin(np.abs(whole['nominal'])) == pytest.approx(1.0)
     assert found['nominal']['visible'] == 'legendonly'
@@ -195,15 +195,15 @@ def test_friction_is_the_effort_without_all_other_parts() -> None:
     assert len(unpacked(curve['samples']['x'])) == 1501  # every second
     median, line = (unpacked(curve[name]['y']) for name in (
         'measured, median and quartiles', 'model'))
-    np.testing.assert_allclose(median - line, 2.0, atol=1e-5)
+    np.testing.assert_allclose(median - line, 2.0, rtol=0.0, atol=1e-5)
     middle = unpacked(curve['model']['x'])
     edges = 2.0 * np.linspace(0.0, 1.0, 17)**2  # finer about zero
     centres = 0.5 * (edges[1:] + edges[:-1])
-    np.testing.assert_allclose(middle[-8:], centres[-8:], atol=2e-3)
+    np.testing.assert_allclose(middle[-8:], centres[-8:], rtol=0.0, atol=2e-3)
     errors = curve['measured, median and quartiles']['error_y']
     half = 0.25 * np.diff(edges)[-8:]
     for name in ('array', 'arrayminus'):
-        np.testing.assert_allclose(unpacked(errors[name])[-8:], half, atol=2e-3)
+        np.testing.assert_allclose(unpacked(errors[name])[-8:], half, rtol=0.0, atol=2e-3)
     low, high = np.percentile(law + 2.0, (0.5, 99.5))
     margin = 0.1 * (high - low)
     assert spec['layout']['yaxis']['range'] == pytest.approx([low - margin, high + margin])

@@ -60,7 +60,7 @@ def test_the_strongest_correlations_are_named(
     strong = sum(abs(value) > 0.9 for value in pairs)
     assert section.brief == f'{strong} pair{"" if strong == 1 else "s"} above 0.9'
     (map_,) = section.figures[0].spec['data']
-    np.testing.assert_allclose(map_['z'], matrix, atol=6e-4)
+    np.testing.assert_allclose(map_['z'], matrix, rtol=0.0, atol=6e-4)
     assert (map_['zmin'], map_['zmax'], map_['x']) == (-1, 1, map_['y'])
 
 
@@ -119,10 +119,10 @@ def test_the_robot_is_drawn_from_the_side_with_its_bodies(
         ('link_3', True), ('joints', True)]
     third = outline(bodies[2], (poses.rotations[0, 2], poses.origins[0, 2]), (side, 2))
     drawn = spec['data'][4]
-    np.testing.assert_allclose([unpacked(drawn[key]) for key in 'xy'], third, atol=1e-6)
+    np.testing.assert_allclose([unpacked(drawn[key]) for key in 'xy'], third, rtol=0.0, atol=1e-6)
     assert drawn['fill'] == 'toself' and spec['data'][2]['visible'] == 'legendonly'
     np.testing.assert_allclose(unpacked(spec['data'][-1]['x']),
-                               chain_points(model.robot, q)[0][:, side], atol=1e-6)
+                               chain_points(model.robot, q)[0][:, side], rtol=0.0, atol=1e-6)
     assert spec['layout']['xaxis']['title']['text'] == f'{"xy"[side]} of the base [m]'
 
 

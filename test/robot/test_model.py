@@ -127,8 +127,9 @@ def test_constants_of_the_kernels_turn_and_move_the_frames() -> None:
         a, b, c = row[:27].reshape(3, 3, 3)
         found = a + b * np.cos(q) + c * np.sin(q)
         np.testing.assert_allclose(found, turn if slides else turn @ rotation_about(axis, q),
-                                   atol=1e-12)
-        np.testing.assert_allclose(row[30:33], turn @ axis if slides else 0.0, atol=1e-12)
+                                   rtol=0.0, atol=1e-12)
+        np.testing.assert_allclose(row[30:33], turn @ axis if slides else 0.0,
+                                   rtol=0.0, atol=1e-12)
         np.testing.assert_allclose(row[33:39], [*(0.0 * axis), *axis] if slides else
                                    [*axis, *(0.0 * axis)])
 

@@ -299,7 +299,7 @@ def test_recordings_of_the_fit_show_as_much_as_they_leave_out(
             assert gap in action.words
         # an RMSE of 0.2 in the scores
         np.testing.assert_allclose(found.beyond, 0.0 if held is None else [
-            np.sqrt(0.21), 0.0, 0.0], atol=1e-6)
+            np.sqrt(0.21), 0.0, 0.0], rtol=0.0, atol=1e-6)
 
 
 def test_the_static_effort_has_the_largest_interval_of_all_poses() -> None:

@@ -122,10 +122,11 @@ def test_stretches_are_evenly_spaced_within_segments() -> None:
 def test_errors_of_motions_are_mean_squares_over_their_time() -> None:
     found = Stretches.along(ROBOT, moving(101), 0.5)
     assert found is not None
-    np.testing.assert_allclose(found.errors(found.at_constant_velocity(), 0.5), 0.0, atol=1e-20)
+    np.testing.assert_allclose(found.errors(found.at_constant_velocity(), 0.5), 0.0,
+                               rtol=0.0, atol=1e-20)
     faster = replace(found, velocity=found.velocity + np.array([0.0, 0.5, 0.0]))
     errors = faster.errors(found.at_constant_velocity(), 0.2)
-    np.testing.assert_allclose(errors[0], [0.0, 0.0, 0.0, 0.0, 0.25, 0.0], atol=1e-12)
+    np.testing.assert_allclose(errors[0], [0.0, 0.0, 0.0, 0.0, 0.25, 0.0], rtol=0.0, atol=1e-12)
     motions = faster.at_constant_velocity()
     late = found.errors(motions, 0.2)  # 0.5 t off at t = 0.01 to 0.2
     np.testing.assert_allclose(late[0, 1], np.mean((0.5 * 0.01 * np.arange(1, 21))**2))
@@ -141,9 +142,9 @@ def test_motions_that_do_not_overlap_are_drawn_from_their_first_state() -> None:
     np.testing.assert_allclose(drawn.time[:, [0, 20, -1]],
                                [[1.0, 1.5, 2.0], [2.0, 2.5, 3.0], [3.0, 3.5, 4.0]])
     np.testing.assert_allclose(drawn.measured[:, [0, -1], 0], [[0.0, 1.0], [1.0, 2.0], [2.0, 3.0]],
-                               atol=1e-12)
-    np.testing.assert_allclose(drawn.positions['model'], drawn.measured, atol=1e-12)
-    np.testing.assert_allclose(drawn.distances['model'][:, :10], 0.0, atol=1e-9)
+                               rtol=0.0, atol=1e-12)
+    np.testing.assert_allclose(drawn.positions['model'], drawn.measured, rtol=0.0, atol=1e-12)
+    np.testing.assert_allclose(drawn.distances['model'][:, :10], 0.0, rtol=0.0, atol=1e-9)
     assert np.isnan(drawn.distances['model'][:, 10:]).all()
 
 
