@@ -300,3 +300,14 @@ def test_stiff_gears_bear_friction_under_load_as_rigid_joints_do() -> None:
                                atol=1e-3 * np.abs(rigid).max())
     without = rigid_body.InverseDynamics(ARM.rigid, ARM.nominal, 0.5 * np.eye(2))(*motion)
     assert np.abs(rigid - without).max() > 0.1 * np.abs(rigid).max()
+
+
+def test_the_kinematic_error_of_a_gear_is_a_wave_of_the_motor_with_its_derivatives() -> None:
+    """By its amplitude and phase, which the sine and cosine of it add up to."""
+    rate, sine, cosine = waves = np.array([[4.0, 7.0], [3e-3, -2e-3], [5e-3, 1e-3]])
+    motor = np.linspace(-2.0, 3.0, 22).reshape(11, 2)
+    size, phase = np.hypot(sine, cosine), rate * motor - np.arctan2(sine, cosine)
+    gears = Gears((0, 1), *np.ones((3, 2)), np.zeros(2), waves.T)
+    np.testing.assert_allclose(gears.error(motor), [
+        size * np.cos(phase), -rate * size * np.sin(phase), -rate**2 * size * np.cos(phase)],
+        rtol=0.0, atol=1e-15)

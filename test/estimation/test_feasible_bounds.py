@@ -20,6 +20,7 @@ from robot_dynid.estimation.feasible.bounds import (
 )
 from robot_dynid.estimation.feasible.certificate import active_constraints, prior_share
 from robot_dynid.estimation.feasible.prior import nominal_bodies
+from robot_dynid.estimation.feasible.program import FeasibleSet
 from robot_dynid.estimation.feasible.sequential import SequentialFeasible
 from robot_dynid.estimation.feasible.simultaneous import Feasible
 from robot_dynid.identification.identify import identify
@@ -268,3 +269,13 @@ def test_active_constraints_are_named():
                                slack=lambda v: np.array([0.9e-4, 0.0, 1.1e-4]))
     assert active_constraints(feasible, np.array([0.9e-4, 1.1e-4, 0.0])) == (
         'inertia of a at its minimum', 'fc1 at zero', 'one')
+
+
+def test_slacks_are_distances_from_bounds_and_below_zero_for_equations_that_fail():
+    matrix = np.array([[3.0, 4.0], [0.0, 1.0], [0.0, 1.0], [0.0, 1.0]])
+    limits = SimpleNamespace(matrix=matrix, offset=np.array([2.5, 1.0, 1.0, 3.0]),
+                             equal=np.array([False, False, True, True]))
+    feasible = FeasibleSet(SimpleNamespace(transform=2.0 * np.eye(2)), limits)
+    # rows of length one for v: (3 x + 4 y) / 5 - 0.25, y - 0.5, then of y = 0.5 and of y = 1.5
+    np.testing.assert_allclose(feasible.slack(np.array([1.0, 1.0])), [
+        1.4 - 0.25, 0.5, -0.5, -0.5], rtol=1e-12)

@@ -12,7 +12,7 @@ from robot_dynid.errors import DynIdError, UsageError
 from robot_dynid.excitation.design import DesignCriteria, design, design_within
 from robot_dynid.excitation.design_criteria import design_criteria
 from robot_dynid.excitation.families import parse_request
-from robot_dynid.excitation.planned.constant_velocity import Ladder
+from robot_dynid.excitation.planned.constant_velocity import Ladder, friction_row
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.trajectories.composite import build, describe, plateaus
 from robot_dynid.trajectories.limits import violations
@@ -163,3 +163,15 @@ def test_half_differences_are_the_friction(name):
                  if n.startswith(('fv', 'fc'))]
         friction = truth[names] @ alone[names]
         assert 0.5 * (effort[0] - effort[1]) == pytest.approx(friction[0], rel=1e-6)
+
+
+def test_both_directions_of_sweeps_show_friction_that_changes_its_sign() -> None:
+    """What half of their difference holds: viscous and dry friction of the joint that moves."""
+    sweeps = [Sweep(('joint_1', 'joint_2', 'joint_3'), 'joint_2', frozen([0.1, 0.2, 0.3]), speed,
+                    0.5, 1.0) for speed in (0.4, 0.8)]
+    (row,) = friction_row(torque_model('planar_3r'), sweeps)
+    assert (row.name, row.moving, row.swings, row.solves) == (
+        'friction', ('joint_2',), 2, ('fv2', 'fc2'))
+    # columns of 0.4 and 0.8, of 1 and 1, which are 18 degrees apart
+    apart = np.arccos(1.2 / np.sqrt(2.0 * 0.8))
+    assert row.condition_number == pytest.approx(1.0 / np.tan(apart / 2.0), rel=1e-2)
