@@ -3,6 +3,8 @@ see it."""
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -13,7 +15,7 @@ from robot_dynid.errors import DynIdError
 from robot_dynid.excitation.design import DesignCriteria, design_within
 from robot_dynid.excitation.design_criteria import keeping_clear
 from robot_dynid.excitation.families import parse_request
-from robot_dynid.excitation.search.constraints import KeepClear
+from robot_dynid.excitation.search.constraints import KeepClear, constraint_values
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.robot.surroundings import Surroundings
 from robot_dynid.trajectories.limits import motion_limits
@@ -102,3 +104,15 @@ def test_the_nearest_pair_is_named_with_its_distance():
     assert told == (f'{" and ".join(scene.pairs[pair])} come within '
                     f'{slack[pair] + scene.required[pair]:.4g} m, the clearance is '
                     f'{scene.required[pair]:.4g} m')
+
+
+def test_constraints_are_weighed_up_to_the_first_that_is_not_kept() -> None:
+    """What is at its bound is not kept: a barrier would be infinite there."""
+    def values(*margins: float) -> list[float]:
+        constraints = [SimpleNamespace(values=lambda motion, m=margin: np.array([[1.0, m]]))
+                       for margin in margins]
+        return [float(one.min()) for one in constraint_values(constraints, None)]
+
+    assert values(0.5, 0.2, 0.3) == [0.5, 0.2, 0.3]
+    assert values(0.5, 0.0, 0.3) == [0.5, 0.0]
+    assert values(-0.1, 0.2) == [-0.1]

@@ -111,6 +111,28 @@ def test_a_shipped_urdf_becomes_a_robot_that_is_identified(
     usable(tmp_path, capsys)
 
 
+def test_limits_that_a_urdf_lacks_are_said_to_be_ours(tmp_path: Path) -> None:
+    """A range and a speed for what has none; a speed is reached within a second."""
+    mass = ('<inertial><mass value="1"/><origin xyz="0.1 0 0"/><inertia ixx="0.1" iyy="0.1" '
+            'izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial>')
+    path = tmp_path / 'arm.urdf'
+    path.write_text('<robot name="arm"><link name="base"/>' + ''.join(
+        f'<link name="{name}_link">{mass}</link><joint name="{name}" type="{kind}">'
+        f'<parent link="{parent}"/><child link="{name}_link"/><axis xyz="0 1 0"/>{limit}</joint>'
+        for name, kind, parent, limit in (
+            ('lift', 'revolute', 'base', '<limit lower="-1" upper="1" velocity="2" effort="9"/>'),
+            ('turn', 'continuous', 'lift_link', '<limit velocity="3" effort="9"/>'),
+            ('bare', 'continuous', 'turn_link', ''))) + '</robot>')
+    arm = read_arm(path)
+    text = robot_yaml(arm, completed(arm, TORQUE), 'arm.urdf')
+    limits = text.partition('limits:\n')[2].splitlines()
+    assert limits[:3] == [
+        '  lift: {acceleration: 2.0}',
+        '  turn: {position: [-2.8, 2.8], acceleration: 3.0}    # the URDF states no range',
+        '  bare: {position: [-2.8, 2.8], velocity: 0.5, acceleration: 0.5}    # the URDF states '
+        'no range and no speed']
+
+
 def test_position_servos_have_gains_and_a_limit(root: Path) -> None:
     """Unknown gains are marked in their own unit."""
     arm = read_arm(root / 'robot_dynid' / 'urdf' / 'tx40.urdf')
