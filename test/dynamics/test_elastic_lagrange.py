@@ -103,6 +103,7 @@ def standard_of(values: dict[str, float], names: tuple[str, ...]) -> np.ndarray:
 
 
 
+@pytest.mark.always
 @pytest.mark.parametrize('spins', [False, True], ids=['Spong', 'rotors on links'])
 @settings(max_examples=25)
 @given(st.integers(0, 10**6))

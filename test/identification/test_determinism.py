@@ -31,6 +31,7 @@ def folder(place: Path, robot: str, seconds: float) -> str:
     return str(place)
 
 
+@pytest.mark.always
 def test_threads_and_hashes_change_no_byte(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

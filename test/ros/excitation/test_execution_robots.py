@@ -142,6 +142,7 @@ def test_a_current_driven_robot_is_watched_by_its_currents() -> None:
             f'{0.9 * limit:.4g} (limit {limit:.4g})') in drill.outcome.text
 
 
+@pytest.mark.always
 @pytest.mark.parametrize(('until', 'words'), [
     (3.0, r"joint 'joint_3' is at \S+, (0\.03\d*) off its trajectory \(limit 0\.03\);"),
     (0.4, r"but joint 'joint_3' is (0\.\d+) away from the end \(limit 0\.01\): check"),
