@@ -218,8 +218,9 @@ def motor_resonance(
     if part.motor_position is not None and np.isfinite(part.motor_position[:, j]).all():
         position, own = part.motor_position[:, j], 'motor_position'
     elif part.motor_position is not None:
-        raise DataError(next(note for note in repaired.notes if re.search(
-            rf'motor states of (.*, )?{re.escape(joint)}[,:]', note)))
+        raise DataError(next((note for note in repaired.notes if re.search(
+            rf'motor states of (.*, )?{re.escape(joint)}[,:]', note)),
+            f'{log.source}: there are no motor states of {joint}'))
     assert part.effort is not None
     effort = robot.motor_torque(part.effort * robot.torque_factors)[:, j]
     found = two_masses(response(position, effort, repaired.step, band))
