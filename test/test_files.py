@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import errno
+import gzip
 import hashlib
+import io
 import os
 import shutil
 import stat
@@ -14,12 +16,21 @@ import pytest
 
 from robot_dynid.errors import DataError, DynIdError, ModelError, UsageError
 from robot_dynid.files import (
+    FLOOR,
+    RATIO,
+    Damaged,
+    TooLarge,
     atomic_write,
     atomic_writer,
+    budget,
     check_target,
     disk_space,
+    file_digest,
+    open_lock,
+    open_log,
     open_regular,
     read_text,
+    unpacked,
 )
 
 
@@ -171,3 +182,70 @@ def test_disk_space_is_that_of_the_next_folder_above(
         assert disk_space(tmp_path / 'no') == (f'{tmp_path} is not writable', 0.0)
     monkeypatch.setattr(shutil, 'disk_usage', refuse)
     assert disk_space(tmp_path) == ('Operation not permitted', 0.0)
+
+
+def test_the_digest_of_a_folder_has_the_names_of_its_files_in_order(tmp_path: Path) -> None:
+    (tmp_path / 'inner').mkdir()
+    large = bytes(range(256)) * 5000  # longer than what is read at once
+    for name, data in (('b', large), ('a', b'x')):
+        (tmp_path / name).write_bytes(data)
+    assert file_digest(tmp_path / 'b') == hashlib.sha256(large).hexdigest()
+    assert file_digest(tmp_path) == hashlib.sha256(b'a\0x' + b'b\0' + large).hexdigest()
+    (tmp_path / 'a').unlink()
+    assert file_digest(tmp_path) == hashlib.sha256(large).hexdigest(), 'one file has no name'
+
+
+def test_compressed_content_is_bounded_by_the_size_of_its_file() -> None:
+    assert (FLOOR, RATIO) == (64 * 2**20, 100), 'stated in docs/recordings.md'
+    assert budget(7) == FLOOR + 700 and budget(7, floor=5) == 705
+    content = bytes(3 * 2**20) + b'end'
+    packed = gzip.compress(content)
+    whole = unpacked(io.BytesIO(packed), 'gz', len(content))
+    pieces = list(whole)
+    assert b''.join(pieces) == content and max(map(len, pieces)) == 2**20
+    short = unpacked(io.BytesIO(packed), 'gz', len(content) - 1)
+    assert [len(next(short)) for _ in range(3)] == [2**20] * 3
+    with pytest.raises(TooLarge, match=f'more than {len(content) - 1} bytes'):
+        next(short)
+    assert b''.join(unpacked(io.BytesIO(b'plain'), '', 5)) == b'plain'
+    with pytest.raises(Damaged, match="unknown compression 'rar'"):
+        next(unpacked(io.BytesIO(b''), 'rar', 9))
+    with pytest.raises(Damaged, match='it does not decompress'):
+        list(unpacked(io.BytesIO(packed[:-9]), 'gz', len(content)))
+
+
+def test_new_files_have_the_rights_that_the_user_allows(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        atomic_write(tmp_path / 'a', 'x')
+        with open_log(tmp_path / 'log'):
+            pass
+        open_lock(tmp_path / 'own', 'lock').close()
+    finally:
+        os.umask(before)
+    rights = {name: stat.S_IMODE((tmp_path / name).stat().st_mode)
+              for name in ('a', 'log', 'own', 'own/lock')}
+    assert rights == {'a': 0o666, 'log': 0o666, 'own': 0o700, 'own/lock': 0o600}
+
+
+def test_a_log_takes_the_place_of_the_one_before(tmp_path: Path) -> None:
+    for words in (b'first', b'second'):
+        with open_log(tmp_path / 'log') as file:
+            file.write(words)
+    assert (tmp_path / 'log').read_bytes() == b'second'
+
+
+@pytest.mark.parametrize(('before', 'replaced'), [
+    (b'# own\n', True), (b'x\n# own\n', True), (b'# other\n', False), (b'', True),
+    (b'x' * 4089 + b'\n# own\n', True), (b'x' * 4091 + b'\n# own\n', False)])
+def test_the_mark_stands_in_the_first_4096_bytes(
+    tmp_path: Path, before: bytes, replaced: bool
+) -> None:
+    file = tmp_path / 'a'
+    file.write_bytes(before)
+    if replaced:
+        check_target(file, b'\n# own\n')
+    else:
+        with pytest.raises(UsageError, match='its first lines lack "# own", the mark'):
+            check_target(file, b'\n# own\n')
+    assert file.read_bytes() == before
