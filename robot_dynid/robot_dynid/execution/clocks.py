@@ -17,7 +17,6 @@ CLOCK_LOOK = 0.01  # s: shortest interval between two checks
 EXCUSE = 0.5  # s after a delay in which delayed messages may still arrive
 HELD_UP = 100  # number of delays that are stored
 DRIFT = 1e-3  # s per s, largest drift between two clocks
-CLOCK_STEP = 1.0  # s, drop of the delay that indicates a clock set forward
 STAMP_SETBACK = 0.1  # s, backward step of stamps that indicates a clock set back
 PACE_TOLERANCE = 1e-3  # deviation from full pace that is ignored
 PACE_JITTER = 0.05  # the same for a measured pace, by stamps 10 ms apart
@@ -79,8 +78,8 @@ class StampClock:
             return arrival
         delay, since, back = arrival - stamp, arrival - self._latest, self._stamp - stamp
         self._latest, self._stamp = arrival, stamp
-        if self._least is None or back > STAMP_SETBACK or delay < self._least - CLOCK_STEP:
-            self._least = delay  # first message, or a clock was set
+        if self._least is None or back > STAMP_SETBACK:
+            self._least = delay  # first message, or a clock was set back
         else:
             self._least = min(delay, self._least + DRIFT * max(since, 0.0))
         return stamp + self._least
