@@ -270,3 +270,90 @@ def test_guards_that_a_motion_goes_without_are_named() -> None:
     assert effort.startswith('efforts are NOT watched') and 'effort_fraction' in effort
     (whole,) = unguarded(GuardSettings(), True, 0.0)
     assert whole.startswith('the motion is sent as a whole (lookahead is 0)')
+
+
+def at_rate(rate: float) -> tuple[StateMessage, ...]:
+    """Return joint states of one second at so many per second, without a gap at its ends."""
+    first = FACTS.states[0]
+    times = NOW - SECONDS + (np.arange(round(rate)) + 0.5) / rate
+    return tuple(replace(first, arrival=float(at), stamp=float(at) - 0.001,
+                         effort=(8.0 + 0.1 * k % 0.7, 30.0 - 0.1 * k % 0.3))
+                 for k, at in enumerate(times))
+
+
+def aged(seconds: float) -> Facts:
+    """Return the facts with states stamped so long before they came."""
+    return states(lambda m: replace(m, stamp=m.arrival - seconds))
+
+
+def jittered(share: float) -> Facts:
+    """Return the facts with steps between stamps that differ by a share of the longer ones."""
+    early = share / (2.0 - share) * PERIOD
+    return states(lambda m: replace(m, stamp=m.stamp - early), slice(0, None, 2))
+
+
+def unchanged(count: int) -> Facts:
+    """Return the facts with so many messages, all with one effort of the elbow."""
+    found = [replace(m, effort=(8.0, m.effort[1])) for m in FACTS.states[-count:]]
+    return replace(FACTS, states=tuple(found))
+
+
+def weighing(predicted: float, measured: float = 8.0) -> Facts:
+    """Return the facts with another effort of the elbow, measured, and predicted at rest."""
+    found = states(lambda m: replace(m, effort=(measured + m.effort[0] - 8.0, m.effort[1])))
+    return replace(found, gravity=np.array([28.0, predicted]))
+
+
+@pytest.mark.parametrize(('name', 'inside', 'beyond'), [
+    ('joint state rate', replace(FACTS, states=at_rate(51.0)),
+     replace(FACTS, states=at_rate(49.0))),
+    ('controller state rate', replace(FACTS, controller_states=at_rate(21.0)),
+     replace(FACTS, controller_states=at_rate(19.0))),
+    ('stamps', aged(0.49), aged(0.51)), ('stamps', aged(-0.049), aged(-0.051)),
+    ('joint state rate', jittered(0.49), jittered(0.51)),
+    ('effort', unchanged(19), unchanged(20)),
+    ('effort', weighing(79.0), weighing(81.0)),
+    ('effort', weighing(6.05, 60.0), weighing(5.95, 60.0)),
+    ('effort', weighing(-0.049 * LIMITS.effort[1]), weighing(-0.051 * LIMITS.effort[1])),
+    ('speed scaling', controller(lambda m: replace(m, speed_scaling=0.9991)),
+     controller(lambda m: replace(m, speed_scaling=0.9989))),
+    ('recording', replace(FACTS, free=2.41e9), replace(FACTS, free=2.39e9)),
+])
+def test_a_warning_begins_at_its_threshold(name: str, inside: Facts, beyond: Facts) -> None:
+    level = {item.name: item.level for item in all_items(inside, WANTED)}
+    assert level[name] is Level.OK
+    level = {item.name: item.level for item in all_items(beyond, WANTED)}
+    assert level[name] is Level.WARN
+
+
+def test_items_carry_what_was_measured() -> None:
+    values = {item.name: dict(item.values) for item in all_items(FACTS, WANTED)}
+    assert values['joint state rate'] == {
+        'rate [Hz]': '100.0', 'largest gap [s]': '0.0100', 'jitter': '0.000'}
+    assert values['stamps'] == {'age [s]': '0.0010'}
+    assert values['recording'] == {'free [MB]': '1000000'}
+    assert values['speed scaling'] == {'factor': '1'}
+    assert [float(value) for value in values['effort'].values()] == pytest.approx(
+        [30.0, 8.0], abs=0.05)
+    slow = {item.name: item.message for item in all_items(
+        controller(lambda m: replace(m, speed_scaling=0.4)), WANTED)}['speed scaling']
+    assert 'a motion takes 2.5 times as long' in slow
+    assert 'the longest motion (600 s) may take 2400 MB' in {
+        item.name: item.message
+        for item in all_items(replace(FACTS, free=1e9), WANTED)}['recording']
+
+
+@pytest.mark.parametrize(('message', 'level', 'parts'), [
+    ('a: b; c', W, ('a: b', 'c')), ('a: b', E, ('a', 'b')), ('a', W, ('a', '')),
+    ('a: b; c', Level.OK, ('a: b; c', ''))])
+def test_an_item_ends_with_its_remedy(message: str, level: Level, parts: tuple[str, str]) -> None:
+    assert Item('x', level, message).parts == parts
+
+
+def test_the_verdict_counts_warnings() -> None:
+    good, warned = Item('a', Level.OK, 'x'), Item('b', W, 'y')
+    assert verdict((good, warned)) == (True, 'ready: 2 items, 1 warning')
+    assert verdict((good, warned, warned)) == (True, 'ready: 3 items, 2 warnings')
+    worst = Item('c', E, 'z', (), Code.COLLISION)
+    assert verdict((warned, worst, Item('d', E, 'w'))) == (False, 'c: z')
+    assert refusal((warned, worst)) == Outcome(Code.COLLISION, 'c: z')
