@@ -1,16 +1,23 @@
 """Joint states as they come, and the settings of the guards."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from robot_dynid.errors import UsageError
 from robot_dynid.execution.guards import (
+    PATH,
+    STOP_OF,
     Alarms,
+    Code,
     EffortGuard,
     GuardSettings,
     GuardUse,
     JointStates,
+    Outcome,
     Tolerances,
+    named,
 )
 
 JOINTS = ('shoulder', 'elbow')
@@ -126,3 +133,119 @@ def test_guards_note_what_they_judge() -> None:
     assert alarms.check(10.0) is not None
     assert use.take() == {'temperature of a': 0.5, 'temperature of b': 1.2,
                           'age of the emergency stop': 0.5}
+
+
+def test_the_code_of_a_result_is_that_of_the_interface() -> None:
+    action = pytest.importorskip('robot_dynid_interfaces.action')
+    for code in Code:
+        assert getattr(action.Excite.Result, code.name) == code.value
+
+
+def test_kinds_of_stops_without_a_setting() -> None:
+    gentle = GuardSettings(**dict.fromkeys(STOP_OF.values(), PATH))
+    kinds = {code: gentle.stop_for(code) for code in Code}
+    assert {code for code, kind in kinds.items() if kind == 'immediate'} == {Code.REJECTED}
+    assert {code for code, kind in kinds.items() if kind == PATH} == {*STOP_OF, Code.NODE_DELAYED}
+    defaults = GuardSettings()
+    assert {name: getattr(defaults, name) for name in STOP_OF.values()} == {
+        'stop_cancelled': 'path', 'stop_emergency': 'path', 'stop_temperature': 'path',
+        'stop_stale': 'limited', 'stop_controller_lost': 'limited', 'stop_taken_over': 'limited',
+        'stop_effort': 'immediate', 'stop_tracking': 'immediate'}
+
+
+@pytest.mark.parametrize(('number', 'known'), [(0.9e100, True), (-0.9e100, True), (1.1e100, False),
+                                               (-1.1e100, False), (np.inf, False)])
+def test_numbers_beyond_1e100_are_unknown(number: float, known: bool) -> None:
+    states = JointStates(JOINTS)
+    states.update(1.0, JOINTS, 1.0, ([number, 0.5], [], []))
+    assert states.missing('position') == (() if known else ('shoulder',))
+
+
+@pytest.mark.parametrize(('step', 'speed'), [(0.049, np.nan), (0.051, 0.2 / 0.051)])
+def test_positions_are_differenced_over_50_ms(step: float, speed: float) -> None:
+    states = JointStates(('a',))
+    for k in range(2):
+        states.update(1.0 + step * k, ('a',), 0.0, ([0.2 * k], [], []))
+    np.testing.assert_allclose(states.speed, [speed], rtol=1e-9)
+
+
+def test_the_effort_guard_names_the_joint_and_its_numbers() -> None:
+    limits = np.array([10.0, 20.0])
+    guard = EffortGuard(JOINTS, limits, GuardSettings(effort_fraction=0.5, effort_samples=3))
+    over = np.array([1.0, -10.5])
+    assert [guard.check(over) for _ in range(2)] == [None, None]
+    assert guard.check(np.array([5.0, -10.0])) is None, 'at what is allowed it is not above'
+    assert [guard.check(over) for _ in range(2)] == [None, None]
+    assert guard.check(over) == Outcome(
+        Code.EFFORT_LIMIT, "effort of joint 'elbow' is -10.5, more than the allowed 10 (limit 20)")
+    assert guard.check(np.array([np.nan, 1.0])) == Outcome(
+        Code.STALE_STATES, "the effort of joint 'shoulder' is not finite")
+    blind = EffortGuard(JOINTS, np.array([np.nan, 20.0]), GuardSettings())
+    states = JointStates(JOINTS)
+    states.update(1.0, JOINTS, 1.0, ([0.0, 0.0], [0.0, 0.0], [1.0, np.nan]))
+    advice = 'or set effort_fraction to 0 to move without this guard'
+    assert blind.preflight(states) == (
+        f"the effort limit of joint 'shoulder' is unknown; give it in the robot YAML, {advice}",
+        f"joint states carry no effort of joint 'elbow'; have the driver publish it, {advice}")
+    off = EffortGuard(JOINTS, limits, GuardSettings(effort_fraction=0.0))
+    assert (off.preflight(states), off.check(np.full(2, 1e9))) == ((), None)
+
+
+def alarms(**settings: Any) -> Alarms:
+    return Alarms(JOINTS, GuardSettings(**settings))
+
+
+def test_a_required_emergency_stop_says_what_is_wrong_with_it() -> None:
+    stop = alarms(emergency_stop_required=True, emergency_stop_timeout=0.5)
+    heard = [stop.check(10.0)]
+    stop.note_emergency_stop(10.0, False)
+    assert stop.check(10.49) is None
+    heard.append(stop.check(10.51))
+    stop.present = False
+    heard.append(stop.check(10.1))
+    stop.note_emergency_stop(10.2, True)
+    heard.append(stop.check(10.2))
+    advice = 'publish it at 10 Hz or more'
+    assert heard == [Outcome(Code.EMERGENCY_STOP, text) for text in (
+        'the emergency stop is required, but no message of it was received; '
+        f'{advice} on the topic emergency_stop',
+        'the emergency stop is required, but sent no message for 0.510 s (limit 0.5 s); '
+        f'{advice}, or set emergency_stop_timeout to 0 for a publisher that publishes changes '
+        'only', 'the emergency stop is required, but its publisher is gone',
+        'the emergency stop is pressed')]
+
+
+@pytest.mark.parametrize(('since', 'begun', 'watched'), [
+    (9.0, 10.0, True), (9.6, 10.0, False), (9.0, 10.6, False)])
+def test_an_emergency_stop_is_watched_that_came_regularly_for_its_timeout(
+    since: float, begun: float, watched: bool
+) -> None:
+    stop = alarms(emergency_stop_timeout=0.5)
+    for now in np.arange(since, 10.01, 0.1):
+        stop.note_emergency_stop(float(now), False)
+    assert stop.begin(begun) is None
+    found = stop.check(11.5)
+    assert (found is not None) is watched
+    assert found is None or 'was published regularly when the motion began' in found.text
+
+
+def test_a_hot_or_silent_joint_is_named() -> None:
+    hot = alarms(temperature_limit=60.0, temperature_timeout=5.0)
+    hot.note_temperature(10.0, 'elbow', 60.0)
+    found = hot.check(11.0)
+    assert found is not None and found.text.startswith("no temperature of joint 'shoulder' within "
+                                                       'the last 5 s; publish it')
+    hot.note_temperature(11.0, 'shoulder', 20.0)
+    hot.note_temperature(11.0, 'gripper', 99.0)
+    assert hot.check(14.9) is None
+    found = hot.check(15.1)
+    assert found is not None and "joint 'elbow'" in found.text and found.code is Code.TEMPERATURE
+    hot.note_temperature(12.0, 'elbow', 60.25)
+    assert hot.check(12.0) == Outcome(
+        Code.TEMPERATURE, "joint 'elbow' is at 60.2 degrees C (limit 60): let it cool down")
+
+
+@pytest.mark.parametrize(('joints', 'text'), [
+    (('a',), "joint 'a'"), (('a', 'b'), "joints 'a', 'b'")])
+def test_joints_are_named_in_quotes(joints: tuple[str, ...], text: str) -> None:
+    assert named(joints) == text
