@@ -56,8 +56,8 @@ STATED = {
     'estimators': [
         'Huber weights (${estimation.friction_sweeps.HUBER}$)',
         'smoothed to {estimation.errors_in_variables.instruments.ENERGY_MARGIN:times} the '
-        'frequency below which it has {estimation.errors_in_variables.instruments.ENERGY_SHARE:p} % of '
-        'its content',
+        'frequency below which it has {estimation.errors_in_variables.instruments.ENERGY_SHARE:p} '
+        '% of its content',
         'a first-stage F below {estimation.errors_in_variables.instrumental.WEAK_F} are left',
         'in stretches of about {latent.stretches.SECONDS} s, at most {latent.stretches.MOST}.',
         'knots every {latent.motion.SPACING:m} ms, or every {latent.motion.SAMPLES:w} samples',
