@@ -142,8 +142,7 @@ class Bench:
         if self.controller_on and self.reports:
             since, reference = self.now - self.held_since, self.position
             if self.goal is not None:
-                since = self.now - self.goal_start
-                reference = self.commanded(since, self.goal.sample(since).position[0])
+                since, reference = self.now - self.goal_start, self.trace[-1][1]
             if self.hijacked is not None:
                 since, reference = self.hijacked(self.now)
             if self.execution.on_controller_state(
