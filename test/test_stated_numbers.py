@@ -14,15 +14,15 @@ DOCS = Path(__file__).parents[1] / 'docs'
 WORDS = ('no', 'one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine', 'ten',
          'eleven', 'twelve')
 #: what a format stands for: per cent, thousandths, a word, how often, thousands with commas or
-#: spaces, millions, binary kilobytes, megabytes and gigabytes
+#: spaces, millions, binary kilobytes, megabytes and gigabytes, powers of ten
 FORMS = {'p': lambda x: f'{100.0 * x:g}', 'm': lambda x: f'{1e3 * x:g}',
          'w': lambda x: WORDS[int(x)], 'times': lambda x: ('never', 'once', 'twice')[int(x)],
          ',': lambda x: f'{x:,}', 's': lambda x: f'{x:,.0f}'.replace(',', ' '),
          'M': lambda x: f'{x / 1e6:g}', 'kB': lambda x: f'{x / 2**10:g}',
          'MB': lambda x: f'{x / 2**20:g}', 'GB': lambda x: f'{x / 2**30:g}',
-         '': lambda x: f'{x:g}'}
+         'e': lambda x: f'{x:.0e}'.replace('e+0', 'e'), '': lambda x: f'{x:g}'}
 #: a name in a sentence: module, constant, index of a tuple if need be, format
-NAME = re.compile(r'\{([\w.]+)(?:\[(-?\d+)\])?(?::(\w+|,))?\}')
+NAME = re.compile(r'\{([\w.]+)(?:\[([-\w]+)\])?(?::(\w+|,))?\}')
 
 
 def number(module: str, name: str, index: str | None) -> Any:
@@ -30,7 +30,9 @@ def number(module: str, name: str, index: str | None) -> Any:
     package = 'robot_dynid_extras' if module.split('.', maxsplit=1)[0] in (
         'health', 'latent', 'fleet', 'trajectory', 'session') else 'robot_dynid'
     value = getattr(import_module(f'{package}.{module}'), name)
-    return value if index is None else value[int(index)]
+    if index is None:
+        return value
+    return value[index if isinstance(value, dict) else int(index)]
 
 
 def written(sentence: str) -> str:
@@ -88,6 +90,11 @@ STATED = {
     'feasible': [
         'within {estimation.feasible.simultaneous.TOLERATED_EXCESS:p} % of its smallest, and its '
         'residual within {estimation.feasible.simultaneous.MAX_RISE:p} % of that of least squares',
+    ],
+    'files': [
+        'above {robot.urdf.LIMITS[lower]:e} rad or m (or their rate) or '
+        '{robot.urdf.LIMITS[effort]:e} N m (N)',
+        'm, default {robot.surroundings.CLEARANCE}',
     ],
     'fleet': ['at most `--rate` ({fleet.fleet.RATE}) of the arms listed'],
     'friction': [
