@@ -116,13 +116,15 @@ def scored(monkeypatch: pytest.MonkeyPatch) -> Any:
                                                strict=True))}, control={}, traces=traces,
                         repeatability=None, noise=None, warnings=('twice', 'twice', 'once'))
     for module, name, value in (
-            ('robot_dynid.cli.validate', 'load_logs', logs),
             ('robot_dynid.validation.validate', 'validate', result),
             ('robot_dynid.validation.verdict', 'judged', SimpleNamespace(plain=lambda: {'v': 1})),
             ('robot_dynid.report.identification', 'validation_warnings', ('scored',))):
         monkeypatch.setattr(f'{module}.{name}', lambda *_, value=value, **__: value)
     monkeypatch.setattr('robot_dynid.cli.validate.reported', lambda *_: ('chapter',))
-    return result
+    read: list[tuple[list[str], str]] = []
+    monkeypatch.setattr('robot_dynid.cli.validate.load_logs', lambda paths, robot, *_: (
+        read.append((list(paths), robot.name)), logs)[1])
+    return read
 
 
 def run_verb(run: Any, *words: str) -> tuple[dict[str, Any], Seen]:
@@ -151,7 +153,9 @@ def test_a_validation_goes_on_without_forward_dynamics_that_fail(
     assert found['warnings'] == ('scored', 'no forward dynamics: no mass')
     assert found['outside'] == {'x.csv': [{'joint': 'a', 'value': 2.0}]}
     assert (found['verdict'], found['chapters']) == ({'v': 1}, ('chapter',))
+    assert scored == [([str(tmp_path / 'T_validation.csv')], 'planar_3r')]
     found, terminal = run_verb(validate.run, 'validate', path, str(tmp_path / 'T.csv'))
+    assert scored[1:] == [([str(tmp_path / 'T.csv')], 'planar_3r')]
     assert terminal.stages == [('scoring', 0.8), ('report', 0.9)]
     assert found['ok'] and found['warnings'] == ('scored',) and terminal.notes == []
 
@@ -171,7 +175,8 @@ def test_models_are_compared_with_the_first_and_scored_one_by_one(
 ) -> None:
     paths = [str(tmp_path / name) for name in ('a.YAML', 'b.yml', 'c.yaml')]
     for k, path in enumerate(paths):
-        replace(MODEL, values=(1.0 + 0.1 * k) * MODEL.values).save(path)
+        replace(MODEL, values=(1.0 + 0.1 * k) * MODEL.values,
+                robot=replace(MODEL.robot, name=f'arm_{k}')).save(path)
     monkeypatch.setattr('robot_dynid.identified.comparison.differences',
                         lambda first, second: [SimpleNamespace(
                             ratio=round(second.values[0] / first.values[0], 6))])
@@ -180,6 +185,7 @@ def test_models_are_compared_with_the_first_and_scored_one_by_one(
         (f'comparing {paths[1]}', 0.1), (f'comparing {paths[2]}', 0.1), ('scoring', 0.2),
         ('scoring', pytest.approx(0.4)), ('scoring', pytest.approx(0.6)), ('report', 0.9)]
     assert (found['ok'], found['models'], found['files']) == (True, paths, ['x.csv'])
+    assert found['robot'] == 'arm_0' and scored == [(['x.csv'], 'arm_0')]
     assert found['changes'] == {paths[1]: [{'ratio': 1.1}], paths[2]: [{'ratio': 1.2}]}
     assert list(found['joints']) == paths
     assert found['warnings'] == ['twice', 'once']
