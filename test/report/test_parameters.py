@@ -9,13 +9,17 @@ import pytest
 from identified_models import nominal_model
 from report_pages import unpacked
 
+from robot_dynid.document import number
 from robot_dynid.dynamics.rigid_body import chain_points, link_poses
+from robot_dynid.estimation.feasible.certificate import Certificate
+from robot_dynid.estimation.feasible.simultaneous import FeasibleDetails
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.record import FitRecord
 from robot_dynid.identified.trained import Trained
+from robot_dynid.identified.uses import LinkRow
 from robot_dynid.report import parameters
 from robot_dynid.report.parameters import outline
-from robot_dynid.robot.inertia import parameters_from_com
+from robot_dynid.robot.inertia import parameters_from_com, pseudo_inertia
 
 
 @pytest.fixture(scope='module')
@@ -34,6 +38,8 @@ def test_base_parameters_are_marked_by_their_relative_deviation(plain: Identifie
     assert [row.mark for row in table.rows][:4] == ['', 'fair', 'fair', 'poor']
     assert [row.cells[4] for row in table.rows][:4] == ['9.0', '11.0', '29.0', '31.0']
     assert section.title == f'All {len(model.values)} base parameters'
+    assert section.folded and table.words
+    assert [row.cells[2] for row in table.rows] == [number(one, 2) for one in model.std.tolist()]
     assert 'value ± 2.365 std' in section.text and 'dry 12.3 %' in section.text
     assert 'value ± 1.96 std' in parameters.base_parameters(plain).text
     assert [row.cells[-1] for row in table.rows] == list(model.labels)
@@ -59,6 +65,7 @@ def test_the_strongest_correlations_are_named(
     assert section.text.endswith(text)
     strong = sum(abs(value) > 0.9 for value in pairs)
     assert section.brief == f'{strong} pair{"" if strong == 1 else "s"} above 0.9'
+    assert section.folded
     (map_,) = section.figures[0].spec['data']
     np.testing.assert_allclose(map_['z'], matrix, rtol=0.0, atol=6e-4)
     assert (map_['zmin'], map_['zmax'], map_['x']) == (-1, 1, map_['y'])
@@ -82,6 +89,13 @@ def test_identified_and_nominal_parameters_are_drawn_link_by_link(plain: Identif
                     record=FitRecord(degrees_of_freedom=7.0))
     (section,) = parameters.compared(model)
     assert [figure.title for figure in section.figures] == ['link_1', 'link_2', 'link_3']
+    names = [sorted({name for bar in figure.spec['data'] for name in bar['x']})
+             for figure in section.figures]
+    assert names == [['Izz1', 'mx1', 'my1'], ['Ia2', 'Izz2', 'mx2', 'my2'],
+                     ['Ia3', 'Izz3', 'mx3', 'my3']]
+    assert section.beside and not any(
+        bar['showlegend'] for figure in section.figures for bar in figure.spec['data'])
+    assert section.legend == (('identified', 'model'), ('nominal', 'control'))
     spec = section.figures[2].spec
     of = {(bar['name'], bar['xaxis']): bar for bar in spec['data']}
     for axis in ('x', 'x2'):
@@ -124,6 +138,13 @@ def test_the_robot_is_drawn_from_the_side_with_its_bodies(
     np.testing.assert_allclose(unpacked(spec['data'][-1]['x']),
                                chain_points(model.robot, q)[0][:, side], rtol=0.0, atol=1e-6)
     assert spec['layout']['xaxis']['title']['text'] == f'{"xy"[side]} of the base [m]'
+    halfway = parameters.on_robot(plain, bodies, side)['data'][-1]
+    np.testing.assert_allclose(unpacked(halfway['x']), chain_points(
+        model.robot, np.full((1, 3), 0.3))[0][:, side], rtol=0.0, atol=1e-6)
+    assert [curve['line'].get('dash') for curve in spec['data']] == 3 * ['dot'] + 3 * [None]
+    bodies[1, 0] = 1e-3
+    bodies[1, 4:] = 1.0, 0.0, 1.0, 0.0, 0.0, 1.0
+    assert len(parameters.on_robot(model, bodies, side)['data']) == 7
 
 
 def test_an_outline_is_that_of_an_ellipsoid_seen_along_any_axis() -> None:
@@ -144,16 +165,81 @@ def test_an_outline_is_that_of_an_ellipsoid_seen_along_any_axis() -> None:
 
 def test_a_sheet_has_mass_centre_and_principal_moments_of_a_link(plain: IdentifiedModel) -> None:
     links_ = np.array(plain.robot.nominal)
-    links_[2] = parameters_from_com(2.0, np.array([0.1, -0.02, 0.003]), np.diag([0.3, 0.1, 0.2]))
+    links_[2] = parameters_from_com(2.3456, np.array([0.1, -0.02, 0.003]),
+                                    np.diag([0.3, 0.1, 0.2]))
     standard = np.zeros(len(plain.reduction.standard))
     standard[:30] = links_.ravel()
     model = replace(plain, feasible=standard, values=plain.reduction.base(standard))
     mass, centre, inertia = parameters.sheets(model)[2][0].facts
     nominal = plain.robot.nominal[2, 0]
-    assert (mass.value, mass.unit, mass.note) == ('2', 'kg', f'nominal {nominal:.3g} kg')
+    assert (mass.value, mass.unit, mass.note) == ('2.35', 'kg', f'nominal {nominal:.3g} kg')
     assert (centre.value, centre.unit) == ('100, -20, 3', 'mm')
     assert (inertia.value, inertia.unit) == ('0.1, 0.2, 0.3', 'kg m²')
-    assert mass.origin == 'combination' and inertia.origin == 'prior'
+    assert (mass.origin, centre.origin, inertia.origin) == ('combination', 'prior', 'prior')
+    assert parameters.sheets(model)[2][0].text == \
+        '3 measured, 1 only in combination, 6 from the prior'
+    assert [own[0].text for own in parameters.sheets(plain)] == [
+        '1 measured, 2 only in combination, 7 not seen',
+        '1 measured, 3 only in combination, 6 not seen',
+        '3 measured, 1 only in combination, 6 not seen']
     robot = replace(model.robot, nominal=np.zeros_like(model.robot.nominal))
     without = parameters.sheets(replace(model, robot=robot))[2][0].facts[0]
     assert without.note == 'no mass in the description'
+
+
+def test_links_and_parameter_card_are_tables_of_all_that_is_known(plain: IdentifiedModel) -> None:
+    links_ = np.array(plain.robot.nominal)
+    links_[2] = parameters_from_com(2.3456, np.array([0.123456, -0.02, 0.003]),
+                                    np.diag([0.3, 0.123, 0.2]))
+    standard = np.zeros(len(plain.reduction.standard))
+    standard[:30] = links_.ravel()
+    certificate = Certificate(from_prior=('m1',), prior_share={'m1': 0.987}, active=())
+    model = replace(plain, feasible=standard, values=plain.reduction.base(standard),
+                    record=FitRecord(details=FeasibleDetails(certificate=certificate)))
+    _, section = parameters.links(model)
+    assert [figure.spec['layout']['xaxis']['title']['text'] for figure in section.figures] == [
+        'x of the base [m]', 'y of the base [m]']
+    assert section.beside and not section.folded and 'At a bound' not in section.text
+    table, card = section.tables
+    assert table.words and table.folded and card.words and card.folded
+    least = float(np.linalg.eigvalsh(pseudo_inertia(links_[2]))[0])
+    assert table.rows[2].cells == (
+        'link_3', '2.346', '1.4', '0.123 -0.02 0.003', f'{least:.2g}',
+        'mz3, Ixx3, Ixy3, Iyy3, Ixz3, Iyz3', 'm3')
+    rows = {row.cells[1]: row.cells for row in card.rows}
+    assert rows['m1'] == ('link_1', 'm1', '4.5', 'prior', '', '98.7 %', '', 'weigh link_1')
+    value, std = model.values[6], model.std[6]
+    assert rows['mx3'] == ('link_3', 'mx3', f'{value:.4g}', 'measured', f'{std:.2g}', '', '', '')
+    value, std = model.values[3], model.std[3]
+    assert rows['mx2'] == ('link_2', 'mx2', f'{links_[1, 1]:.4g}', 'only in combination', '', '',
+                           f'mx2 + 0.36*m3 = {value:.4g} +- {std:.2g}', 'weigh link_3')
+    _, without = parameters.links(plain)
+    assert without.folded and [table.title for table in without.tables] == [card.title]
+
+
+def test_links_that_are_known_alone_are_in_no_combination() -> None:
+    model = nominal_model('planar_3r')
+    row = LinkRow('link', 1.0, 2.0, (0.1, 0.2, 0.3), 0.5, ())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parameters, 'link_table', lambda _: (row,))
+        *_, section = parameters.links(model)
+    assert section.tables[0].rows[0].cells == (
+        'link', '1', '2', '0.1 0.2 0.3', '0.5', 'none', 'none')
+
+
+def test_categories_are_marked_and_other_sensors_are_listed(plain: IdentifiedModel) -> None:
+    (section,) = parameters.categories(plain)
+    assert section.folded and [(card.name, card.value) for card in section.cards] == [
+        ('unidentifiable', '19'), ('linearly dependent', '7'),
+        ('independently identifiable', '16')]
+    every, sensors = section.tables
+    rows = {row.cells[0]: row for row in every.rows}
+    assert [(rows[name].mark, *rows[name].cells[1:3]) for name in ('m1', 'm2', 'my2')] == [
+        ('poor', 'unidentifiable', ''), ('fair', 'linearly dependent', 'mx1, Izz1'),
+        ('', 'independently identifiable', '')]
+    assert every.words and sensors.words
+    told = {row.cells[0]: row.cells[1:] for row in sensors.rows}
+    assert told['joint torque sensors behind the gears'] == ('Ia1', 'none')
+    assert told['the base mounted so that gravity comes from other sides'] == ('none', 'none')
+    assert told['a six-axis force-torque sensor under the base'] == (
+        'Iyz1, Iyz2, Ixz3, Iyz3, Ia1', 'm1, mz1, Ixz1, mz2, Ixz2, mz3')
