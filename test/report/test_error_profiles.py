@@ -115,6 +115,7 @@ def test_the_largest_errors_stand_with_their_place_and_share() -> None:
     assert [figure.title for figure in by.figures] == [
         'By speed', 'By position', 'By load', 'Over time', 'By frequency']
     assert [figure.link for figure in by.figures] == ['', '', '', 'time', 'frequency']
+    assert by.beside and by.folded
     effort = np.sqrt(np.mean(one.measured[:, 1]**2))
     curve = by.figures[2].spec['data'][1]  # load in per cent of its largest, error of the effort
     np.testing.assert_allclose(unpacked(curve['x']), np.arange(2.5, 100.0, 5.0), rtol=1e-5)
@@ -131,7 +132,7 @@ def test_an_error_stands_out_above_one_and_a_half_times_the_rms(above: float, ma
     # the last of 60 bins has a times the RMS of all: a^2 / (59 + a^2) of 60
     size = np.ones(6000)
     size[-100:] = np.sqrt(59.0 * above**2 / (60.0 - above**2))
-    largest, _ = errors.errors(Validation({}, {}, (trace(size),), ()), MODEL)
+    largest, _ = errors.errors(Validation({}, {}, (trace(1e-3 * size),), ()), MODEL)
     cell = largest.tables[0].rows[0].cells[2]
     assert (cell.text, cell.mark) == (f'{above:.1f} ×', mark)
     assert cell.note.endswith('1.7 % of all')
@@ -148,6 +149,7 @@ def test_residuals_are_drawn_as_densities_in_units_of_their_rms() -> None:
     error = np.where(np.arange(1000) % 5 == 0, 3.0, -1.0)  # RMS sqrt(2.6)
     section = errors.residuals(Validation({}, {}, (trace(error),), ()), MODEL)
     correlation, density = (figure.spec for figure in section.figures)
+    assert section.beside and section.folded
     assert [curve['name'] for curve in density['data']] == ['normal', *MODEL.joints]
     x, y = (unpacked(density['data'][2][name]) for name in 'xy')
     np.testing.assert_allclose(x, np.arange(-3.95, 4.0, 0.1), rtol=1e-5)
@@ -163,7 +165,11 @@ def test_residuals_are_drawn_as_densities_in_units_of_their_rms() -> None:
 
 def test_recordings_of_another_rate_are_left_out_of_the_autocorrelation() -> None:
     alternating, constant = (-1.0)**np.arange(400), np.repeat([1.0, -1.0], 200)
-    known = thinning.autocorrelation([trace(alternating)], 0)
+    known, one = thinning.autocorrelation([trace(alternating)], 0), trace(alternating)
+    ramp = np.arange(400.0)[:, None]  # of the effort is in no error
+    found = thinning.autocorrelation(
+        [replace(one, measured=one.measured + ramp, predicted=one.predicted + ramp)], 0)
+    np.testing.assert_allclose(found[1], known[1], rtol=1e-9, atol=1e-9)
     for step, same in ((0.010095, False), (0.010105, True)):
         found = thinning.autocorrelation([trace(alternating), trace(constant, step)], 0)
         assert np.array_equal(found[1], known[1]) is same
@@ -281,3 +287,24 @@ def test_quartiles_decide_what_is_far_outside() -> None:
     error[[0, 200, 400, 402, 600]] = 3.46, 3.54, -3.46, -3.54, 9.0
     found = thinning.curve([trace(error)], 0, 0).outliers
     np.testing.assert_allclose(found, [[6.0, 9.0], [2.0, 3.54], [4.02, -3.54]])
+
+
+@pytest.mark.parametrize(('turns', 'shown'), [(600, 600), (601, 301)])
+def test_reversals_are_thinned_beyond_six_hundred(turns: int, shown: int) -> None:
+    speed = np.repeat((-1.0)**np.arange(turns + 1), 2)
+    one = trace(np.zeros(len(speed)), velocity=np.repeat(speed[:, None], 3, axis=1))
+    assert len(thinning.curve([one], 0, 0).reversals) == shown
+
+
+@pytest.mark.parametrize(('count', 'whole'), [(6000, True), (6001, False)])
+def test_curves_have_all_samples_up_to_six_thousand(count: int, whole: bool) -> None:
+    one = trace(np.random.default_rng(0).standard_normal(count))
+    drawn = int(np.isfinite(thinning.curve([one], 0, 0).time).sum())
+    assert drawn == 6000 if whole else 3000 <= drawn <= 6000
+    time, columns = thinning.joined([one], [{'a': one.time}], 6000)
+    assert columns['a'][0] == 7.0 and len(time) == (6001 if whole else len(columns['a']))
+
+
+def test_a_single_sample_has_no_gap() -> None:
+    found = thinning.curve([trace(np.ones(1))], 0, 0)
+    assert (found.gaps, np.isfinite(found.time).sum()) == ((), 1)

@@ -14,6 +14,7 @@ from robot_dynid.dynamics.rigid_body import chain_points, link_poses
 from robot_dynid.estimation.feasible.certificate import Certificate
 from robot_dynid.estimation.feasible.simultaneous import FeasibleDetails
 from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.identified.parameter_card import ParameterRow
 from robot_dynid.identified.record import FitRecord
 from robot_dynid.identified.trained import Trained
 from robot_dynid.identified.uses import LinkRow
@@ -142,6 +143,8 @@ def test_the_robot_is_drawn_from_the_side_with_its_bodies(
     np.testing.assert_allclose(unpacked(halfway['x']), chain_points(
         model.robot, np.full((1, 3), 0.3))[0][:, side], rtol=0.0, atol=1e-6)
     assert [curve['line'].get('dash') for curve in spec['data']] == 3 * ['dot'] + 3 * [None]
+    colours = [curve['line']['color'] for curve in spec['data']]
+    assert colours == 3 * ['@soft'] + ['@series0', '@series2', '@ink']
     bodies[1, 0] = 1e-3
     bodies[1, 4:] = 1.0, 0.0, 1.0, 0.0, 0.0, 1.0
     assert len(parameters.on_robot(model, bodies, side)['data']) == 7
@@ -243,3 +246,23 @@ def test_categories_are_marked_and_other_sensors_are_listed(plain: IdentifiedMod
     assert told['the base mounted so that gravity comes from other sides'] == ('none', 'none')
     assert told['a six-axis force-torque sensor under the base'] == (
         'Iyz1, Iyz2, Ixz3, Iyz3, Ia1', 'm1, mz1, Ixz1, mz2, Ixz2, mz3')
+
+
+def test_a_sheet_has_the_origin_of_the_least_known_of_several(
+    plain: IdentifiedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    standard = np.zeros(len(plain.reduction.standard))
+    standard[:30] = plain.robot.nominal.ravel()
+    kinds = ('m', 'mx', 'my', 'mz', 'Ixx', 'Ixy', 'Iyy', 'Ixz', 'Iyz', 'Izz')
+
+    def origins(*of: str) -> tuple[str, list[str]]:
+        monkeypatch.setattr(parameters, 'parameter_card', lambda _: [
+            ParameterRow('link_3', f'{kind}3', 1.0, origin, 0.1, (), None, '')
+            for kind, origin in zip(kinds, of, strict=True)])
+        sheet = parameters.sheets(replace(plain, feasible=standard))[2][0]
+        return sheet.text, [fact.origin for fact in sheet.facts]
+
+    one, zero, some = 'measured', 'consistent with zero', 'only in combination'
+    assert origins(one, *9 * [zero]) == ('1 measured, 9 consistent with zero', [one, one, zero])
+    assert origins(one, some, *7 * [one], 'prior') == (
+        '8 measured, 1 only in combination, 1 from the prior', [one, 'combination', 'prior'])

@@ -60,7 +60,7 @@ def profile(quantity: FloatArray, error: FloatArray, edges: FloatArray) -> Error
     share = count / max(len(error), 1)
     enough = share >= LEAST_BIN_SHARE * min(1.0, RANGE_BINS / len(count))
     rms = np.sqrt(np.divide(total, count, out=np.zeros_like(total), where=count > 0.0))
-    return ErrorProfile(edges, np.where(enough & (count > 0.0), rms, np.nan), share,
+    return ErrorProfile(edges, np.where(enough, rms, np.nan), share,
                         float(np.sqrt(np.mean(square))))
 
 
