@@ -89,11 +89,13 @@ def test_a_rigid_arm_has_its_joints_limits_friction_and_motors() -> None:
     inertial = links['lower'].find('inertial')
     assert numbers(inertial.get('pos')) == pytest.approx([0.1, 0.0, 0.2])
     assert float(inertial.get('mass')) == pytest.approx(6.0)
-    frictionless = root_of(with_standard(model, fc1=0.0, fv2=0.0, f01=0.0))
+    frictionless = root_of(with_standard(model, fc1=0.0, fv2=0.0, f01=0.0, fc2=0.5))
     joints = by_name(frictionless, './/joint')
     assert not {'frictionloss', 'solreffriction', 'solimpfriction'} & set(
         joints['shoulder'].keys())
     assert joints['elbow'].get('damping') is None
+    assert float(joints['elbow'].get('frictionloss')) == pytest.approx(0.5, rel=1e-12)
+    assert joints['elbow'].get('solreffriction') is not None
     assert by_name(frictionless, 'actuator/general')['shoulder'].get('biasprm') is None
 
 
@@ -113,6 +115,9 @@ def test_limits_that_are_no_range_and_zero_efforts_are_not_written() -> None:
     robot = robot_from_urdf(ARM)
     limits = replace(robot.limits, lower=np.array([0.25, -np.inf]), upper=np.array([0.25, 1.0]),
                      effort=np.array([0.0, np.inf]))
+    weak = root_of(random_model(replace(robot, limits=replace(
+        limits, effort=np.array([0.5, 0.0]))))).iterfind('.//general')
+    assert [one.get('ctrlrange') for one in weak] == ['-0.5 0.5', None]
     root = root_of(random_model(replace(robot, limits=limits)))
     assert all(one.get('range') is None for one in root.iterfind('.//joint'))
     assert all(one.get('ctrlrange') is None for one in root.iterfind('.//general'))
@@ -291,6 +296,11 @@ def test_first_links_do_not_collide_with_a_fixed_base_and_fixed_links_are_bodies
     assert flange.get('pos') == '0.5 0.0 0.25'
     assert flange in list(by_name(root, './/body')['lower'])
     assert root_of(model).find('contact') is None
+    post = '<link name="post"/><joint name="foot" type="fixed"><parent link="base"/>' \
+        '<child link="post"/><origin xyz="0 0 0.75"/></joint></robot>'
+    more = urdf_shapes(robot, text.replace('</robot>', post), 'arm.urdf')
+    held = by_name(root_of(model, more), './/body')
+    assert held['post'] in list(held['base']) and held['post'].get('pos') == '0.0 0.0 0.75'
     world = replace(model, robot=replace(robot, base_link='world'))
     bare = root_of(world, urdf_shapes(robot, text, 'arm.urdf'))
     assert bare.find('worldbody/body').get('name') == 'upper'

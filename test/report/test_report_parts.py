@@ -171,6 +171,12 @@ def test_friction_curves_show_points_law_and_band(plain: IdentifiedModel) -> Non
     assert unpacked(drawn['sweeps']['y']) == pytest.approx(2.0 * speeds + 3.0)
     assert unpacked(drawn['sweeps']['error_y']['array'])[0] == pytest.approx(known[0].half_width)
     assert [trace['name'] for trace in curve_figure(curves[1], units)['data']] == ['sweeps']
+    assert curve_figure(curves[0], units)['layout']['xaxis']['tickvals'][0] == 0.01
+    assert section.beside and section.tables[0].words
+    far = replace(curves[0], errors_at_speeds_left_out={'a': 100.5, 'b': 99.4, 'c': 1.234},
+                  settings={'width': 0.12345, 'power': 2.0}, shapes=('width',))
+    (section,) = friction_curves(replace(plain, record=FitRecord(friction_curves=(far,))))
+    assert section.tables[0].rows[0].cells[3:] == ('width 0.123', 'c 1.2, b 99, a > 100')
 
 
 def test_laws_are_those_of_joints_and_of_motors_that_turn_with_several(
@@ -225,6 +231,7 @@ def test_gears_are_told_in_milliradians_with_what_a_rigid_model_misses(
         ('joint_1', 'elastic', '3.1', '2.2', '1.41', 'elasticity matters'),
         ('joint_2', 'rigid', '1', '1.25', '0.8', 'no more than 10 % apart')]
     assert section.text.endswith('Elasticity matters at joint_1.')
+    assert stiff.words and not encoders.words
     alike = replace(plain, record=FitRecord(gears=gears, rigid_beside=beside[1:]))
     assert 'The rigid model predicts these efforts as well' in elastic_joints(alike)[0].text
 
@@ -243,6 +250,7 @@ def test_two_encoders_are_told_with_what_the_motion_determines(plain: Identified
         'joint_2', '123', '81.2', '1.5 [1.4, 1.6]', '[20000, ∞]', '12 [10, 14]', '30 [21.2, 40]',
         '[-1, 3]', '400 [300, 500]', 'damping, delay, hysteresis, zero',
         'stiffness, kinematic error')
+    assert section.tables[0].words
     nothing = replace(fit, **{name: told(0.0, -1.0, 1.0, False) for name in fit.determined})
     (section,) = encoders(replace(plain, record=FitRecord(encoders=(nothing,))))
     assert section.tables[0].rows[0].cells[-2] == '–'

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from robot_dynid.report.trust import (
     Errors,
     forward_dynamics,
     scores,
+    summary,
     warnings,
 )
 from robot_dynid.signals.alignment import Lag
@@ -90,6 +92,12 @@ def test_errors_beside_a_verdict_are_those_of_model_baseline_and_robot() -> None
     assert alone.cells[0] == ('fit error [%]',) and alone.cells[1]['joint_1'] == ('10.0',)
     assert alone.figure.text == NO_BASELINE
     assert [bar['name'] for bar in alone.figure.spec['data']] == ['identified model, fit']
+    held = SimpleNamespace(raw=np.array([0.36, 0.04, 4.0]), baseline=None)
+    unseen = Errors.of(validation, 'held-out', held)  # of 2 N m: 0.6, 0.4 in all samples, 2
+    assert unseen.cells[1] == {
+        'joint_1': ('30.0', '50.0'), 'joint_2': ('20.0', '60.0'), 'joint_3': ('100.0', '–')}
+    assert unseen.figure.text.endswith(f'{BASELINE} Held-out: each on motion left out of its fit.')
+    assert errors.figure.text.endswith(BASELINE)
     exact = Errors.of(replace(validation, model={'all': scored(0.0, 0.2, 0.3)}), 'fit')
     assert np.isnan(unpacked(exact.figure.spec['data'][2]['y'])[0])
 
@@ -202,3 +210,52 @@ def test_provenance_has_digests_and_the_command_that_repeats_it() -> None:
         '--out model.yaml')
     assert '--method' not in provenance(replace(model, method=''), []).actions[0].command
     assert provenance(model, [], ('a', 'b c')).actions[0].command == "a 'b c'"
+
+
+@pytest.mark.parametrize('shares', [None, (0.5, 0.5)])
+def test_a_summary_has_the_error_to_expect_unless_recordings_were_merged(shares: Any) -> None:
+    result: Any = SimpleNamespace(
+        estimate=SimpleNamespace(values=np.zeros(7), rank=6, condition=12.3456, shares=shares),
+        model=MODEL, held_out=SimpleNamespace(raw=np.array([0.04, 0.09, 0.16]),
+                                              promise=np.array([0.5, 0.6, 0.7])),
+        experiment=SimpleNamespace(information=SimpleNamespace(samples=4321)))
+    section = summary(result)
+    assert section.detail and [(card.name, card.value, card.unit) for card in section.cards] == [
+        ('base parameters', '7', '6 independent'), ('condition number', '12.3', 'unit columns'),
+        ('samples of the fit', '4321', '')]
+    assert len(section.tables) == (shares is None)
+    for table in section.tables:
+        assert table.folded and table.title == 'Error to expect [N m]'
+        assert [row.cells for row in table.rows] == [
+            ('joint_1', '0.2', '0.5'), ('joint_2', '0.3', '0.6'), ('joint_3', '0.4', '0.7')]
+
+
+@pytest.mark.parametrize('steady', [True, False])
+def test_simulated_motions_of_recordings_stand_beside_constant_velocity(steady: bool) -> None:
+    one = RolloutScore(0.5, 4, 0, np.array([1e-3, 2e-3, 3e-3]), np.array([4e-3, 5e-3, 6e-3]))
+    found: Any = SimpleNamespace(
+        model={'all': scored(0.1, 0.2, 0.3)}, control={}, repeatability=None, noise=None,
+        rollout=one, steady=replace(one, position=2.0 * one.position) if steady else None)
+    section = scores(MODEL, found, 'scores', folded=False)
+    assert not section.folded
+    assert rows(section, 1)[1] == (
+        ('joint_2', '2', '4', '5', '5') if steady else ('joint_2', '2', '5'))
+
+
+@pytest.mark.parametrize('count', [1, 2])
+def test_the_choice_of_a_cut_off_is_drawn_where_there_was_one(count: int) -> None:
+    choice: Any = SimpleNamespace(cutoffs=[(2.0, 0.1), (4.0, 0.0)][:count],
+                                  preprocessing=SimpleNamespace(cutoff=4.0))
+    section = data([], MODEL, choice)
+    assert len(section.figures) == (count > 1)
+    assert section.tables[0].words and section.tables[1].words and section.tables[1].folded
+    assert not any(curve['showlegend'] for one in section.figures for curve in one.spec['data'])
+    assert all(table.words and table.folded for table in provenance(MODEL, []).tables)
+
+
+def test_slow_joints_have_a_share_of_their_top_speed() -> None:
+    limits = replace(MODEL.robot.limits, velocity=np.array([0.5, 0.8, 0.9]))
+    ranges = {'velocity': np.array([[-0.25, 0.1], [-0.1, 0.2], [0.0, 0.9]])}
+    model = replace(MODEL, robot=replace(MODEL.robot, limits=limits), trained=Trained(ranges))
+    told = [getattr(row[-1], 'text', row[-1]) for row in rows(excitation(model))]
+    assert told == ['50.0', '25.0', '100.0']
