@@ -54,6 +54,21 @@ def test_show_stop_colours_a_failure(
     monkeypatch.setattr(Terminal, 'line', lambda self, text, style: lines.append((text, style)))
     excite.show_stop({'message': 'said', 'ok': ok, 'recording': ''}, Terminal())
     assert lines == [('said', style)]
+    excite.show({'code': 'C', 'message': 'said', 'ok': ok, 'warnings': (), 'recording': '',
+                 'total_duration': 0.0, 'plan': ''}, Terminal())
+    assert lines[1:] == [('C: said', 'green' if ok else 'yellow')]
+
+
+def test_the_recording_of_a_stopped_motion_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    excite.show_stop({'message': 'said', 'ok': True, 'recording': '/b/run'}, Terminal())
+    assert capsys.readouterr().out.split() == ['said', 'recording', '/b/run']
+
+
+def test_a_node_is_waited_for_twenty_seconds() -> None:
+    parser = argparse.ArgumentParser()
+    excite.add_node(parser)
+    assert parser.parse_args([]).timeout == 20.0
+    assert '(default 20)' in parser.format_help()
 
 
 def request(*words: str, verb: str = 'excite') -> dict[str, str]:
