@@ -68,7 +68,7 @@ def test_a_node_is_waited_for_twenty_seconds() -> None:
     parser = argparse.ArgumentParser()
     excite.add_node(parser)
     assert parser.parse_args([]).timeout == 20.0
-    assert '(default 20)' in parser.format_help()
+    assert '(default 20)' in ' '.join(parser.format_help().split())
 
 
 def request(*words: str, verb: str = 'excite') -> dict[str, str]:

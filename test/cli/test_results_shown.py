@@ -141,7 +141,8 @@ def test_exports_are_shown_with_their_errors_and_if_verbose_with_bodies_and_fric
     row = {'axis': 'a', 'damping': 1.23456, 'friction': 0.5, 'offset': -0.25, 'rms': 1e-3,
            'most': 2e-3, 'speed': 3.0}
     files = [{'target': 'mjcf', 'path': 'a.xml', 'error': 1.5e-12, 'tool': 'MuJoCo',
-              'digest': None, 'friction': [row]}, {'target': 'c', 'path': 'code', 'digest': 'ab12'}]
+              'digest': None, 'friction': [row]},
+             {'target': 'c', 'path': 'code', 'digest': 'ab12'}]
     result = {'bodies': [{'link': 'l', 'mass': 2.34567, 'nominal_mass': 2.0,
                           'center_of_mass': [0.123456, 0.0, -0.5]}], 'files': files,
               'samples': {'count': 3}, 'out': 'o.urdf', 'changed_links': ['l', 'k'],
@@ -250,23 +251,10 @@ def test_topics_are_shown_with_their_uses_or_if_verbose_with_their_fields() -> N
         '/b name: j1 j2, cut']
 
 
-DIAGNOSES = [{'level': level, 'name': f'n{k}', 'where': 'here', 'what': f'w{k}', 'remedy': remedy}
-             for k, (level, remedy) in enumerate((
-                 ('ok', ''), ('warning', ''), ('error', 'do it'), ('ok', 'or so'), ('ok', '')))]
-
-
-def test_diagnoses_that_are_in_order_are_counted_unless_verbose() -> None:
-    told = ['warning n1 (here): w1', 'error n2 (here): w2', '-> do it', 'ok n3 (here): w3',
-            '-> or so']
-    assert shown(doctor, {'message': 'an error', 'diagnoses': DIAGNOSES}) == [
-        'an error', *told, '2 checks passed: --verbose']
-    assert shown(doctor, {'message': 'an error', 'diagnoses': DIAGNOSES}, verbose=True) == [
-        'an error', 'ok n0 (here): w0', *told, 'ok n4 (here): w4']
-
-
 def test_init_shows_what_was_written_or_the_questions_as_a_file() -> None:
+    diagnosis = {'level': 'warning', 'name': 'n1', 'where': 'here', 'what': 'w1', 'remedy': ''}
     result = {'robot': 'a.yaml', 'recipe': 'a.recipe.yaml', 'joints': ['a', 'b'],
-              'diagnoses': DIAGNOSES[1:2], 'warnings': ['no limits'], 'next': ['one', 'two']}
+              'diagnoses': [diagnosis], 'warnings': ['no limits'], 'next': ['one', 'two']}
     assert shown(doctor.show_init, result) == [
         'robot a.yaml', 'recipe a.recipe.yaml', 'joints a, b', 'warning n1 (here): w1',
         '! no limits', 'next:', 'one', 'two']
