@@ -26,7 +26,8 @@ ESTIMATE = SimpleNamespace(
 ROBOT = SimpleNamespace(n=3, drive=SimpleNamespace(gain_uncertainty=0.05, gains_std=None,
                                                    gains=None), joints=('a', 'b', 'c'))
 RESULT = SimpleNamespace(estimate=ESTIMATE, robot=ROBOT, link='tool0', samples=321,
-                         warnings=('w',), matches=[SimpleNamespace(loaded='l', unloaded='u', lag=0.25)])
+                         warnings=('w',), matches=[SimpleNamespace(
+                             loaded='l', unloaded='u', lag=0.25)])
 
 
 class Quiet:
