@@ -349,3 +349,43 @@ def test_to_urdf_keeps_the_text_of_identified_links_byte_for_byte() -> None:
         text = source_text(robot)
         export = model.to_urdf(text)
         assert (export.text, export.changed_links) == (text, ())
+
+
+@pytest.mark.parametrize(('share', 'rest'), [(0.9985, 6.0 * 0.0015), (0.9995, 3.0)])
+def test_a_body_keeps_a_thousandth_or_half_of_it_beside_links_fixed_to_it(
+    share: float, rest: float
+) -> None:
+    """A flange like the body: below that it stays, above that it is half of the body."""
+    inertia = ' '.join(f'i{axes}="{0.1 * share}"' for axes in ('xx', 'yy', 'zz'))
+    own = (f'<inertial><mass value="{6.0 * share}"/><origin xyz="0.1 0 0.2"/><inertia {inertia} '
+           'ixy="0" ixz="0" iyz="0"/></inertial>')
+    text = ARM.replace('<link name="flange">', f'<link name="flange">{own}')
+    export = arm_model().to_urdf(text)
+    links = {link.name: link.parameters for link in robot_from_urdf(export.text).links}
+    assert links['lower'] == pytest.approx(rest / 6.0 * 2.0 * BALL, rel=1e-6, abs=1e-12)
+    assert links['flange'] == pytest.approx((6.0 - rest) / 6.0 * 2.0 * BALL, rel=1e-6, abs=1e-12)
+    said = [text for text in export.warnings if 'multiplied' in text]
+    assert said == ([] if share < 0.999 else [
+        "link 'lower': the inertials of flange, fixed to it, exceed the identified body; they are "
+        'multiplied by 0.5'])
+
+
+def test_an_impossible_inertia_of_a_link_at_rest_is_raised_to_a_millionth_over_flat() -> None:
+    wrong = INERTIAL.replace('ixx="1"', 'ixx="4"')
+    export = arm_model().to_urdf(ARM.replace('<link name="base" />',
+                                             f'<link name="base">{wrong}</link>'))
+    assert export.changed_links == ('base', 'upper', 'lower')
+    assert ("link 'base': no body has its inertia, which was not identified; raised by 2 kg m^2 "
+            'about every axis') in export.warnings
+    values = re.search(r'<link name="base">.*?<inertia ([^>]*)/>', export.text, re.DOTALL)
+    assert values is not None
+    found = {key: float(value) for key, value in re.findall(
+        r'(i[xyz]{2})\s*=\s*"([^"]*)"', values.group(1))}
+    matrix = np.array([[found['i' + ''.join(sorted(a + b))] for a in 'xyz'] for b in 'xyz'])
+    low, middle, high = np.linalg.eigvalsh(matrix)
+    # 1 + 1 - 4 = -2 of 6
+    assert (low, middle, high) == pytest.approx((3.0, 3.0, 6.0), rel=1e-5)
+    assert low + middle - high == pytest.approx(6e-6, rel=1e-6)
+    assert arm_model().to_urdf(ARM.replace(
+        '<link name="base" />', f'<link name="base">{INERTIAL}</link>')).changed_links == (
+            'upper', 'lower')
