@@ -10,6 +10,7 @@ import pytest
 from report_pages import unpacked
 
 from robot_dynid.collision.clearance import Clearance
+from robot_dynid.dynamics.rigid_body import tip_positions
 from robot_dynid.excitation.design import DesignCriteria, StageRow, design_within
 from robot_dynid.excitation.families import parse_request
 from robot_dynid.excitation.score import Score
@@ -98,7 +99,7 @@ def free():
     found = design_within(motion_limits(robot), request, criteria)
     used = {joint: {'position': 0.5, 'velocity': 0.998} for joint in robot.joints}
     used['joint_2'] = {'position': 0.25, 'velocity': 0.9991}
-    score = Score(12.345, -3.0, {'friction': 2.5, 'weight': 2e12}, 0.123, 'mx2')
+    score = Score(12.345, -3.0, {'friction': 2.5678, 'weight': 1.01e12, 'rotors': 9.9e11}, 0.123, 'mx2')
     clearance = Clearance(True, 0.0123, ('a', 'b'), 1.0, ('all',), ('the floor',))
     return Plan('fourier', robot, replace(
         found, used=used, score=score, clearance=clearance, warnings=('slow', 'the floor'),
@@ -114,8 +115,10 @@ def test_the_summary_of_a_plan_has_its_scores_and_what_was_not_checked(free):
         ('largest relative std, mx2', '12.3', '%'),
         ('smallest distance, a to b', '12.3', 'mm, to 1 mm'), ('most used limit', '99.9', '%')]
     assert [row.cells for row in summary.tables[0].rows] == [
-        ('log det', '-3'), ('condition number, friction alone', '2.5'),
-        ('condition number, weight alone', '∞')]
+        ('log det', '-3'), ('condition number, friction alone', '2.57'),
+        ('condition number, weight alone', '∞'),
+        ('condition number, rotors alone', '9.9e+11')]
+    assert summary.tables[0].detail
     assert summary.warnings == ('slow',)
     assert (summary.status.kind, summary.status.word) == ('fair', 'Not everything was checked:')
     limits, robot = free.found.limits, free.robot
@@ -130,6 +133,12 @@ def test_the_summary_of_a_plan_has_its_scores_and_what_was_not_checked(free):
     certain = replace(free, found=replace(free.found, clearance=replace(
         free.found.clearance, unchecked=())))
     assert plan_report(certain).sections[0].status.kind == 'good'
+    bare = replace(free, found=replace(free.found, used={joint: {} for joint in robot.joints},
+                                       score=None, clearance=None))
+    summary = plan_report(bare).sections[0]
+    assert [(card.name, card.value) for card in summary.cards] == [
+        ('duration', '5'), ('most used limit', '0.0')]
+    assert summary.tables == () and summary.status.word == 'Collisions were not checked:'
 
 
 @pytest.mark.parametrize(('values', 'text'), [
@@ -192,6 +201,9 @@ def test_the_nearest_pairs_are_those_that_come_nearest_to_what_is_kept(free):
                  for name in ('tip', 'axes'))
     assert len(unpacked(tip[0]['x'])) == 251 and len(arms) == 9  # 50 a second, nine arms
     assert drawn.spec['data'][0]['name'] == 'floor'
+    begun = tip_positions(free.robot, free.found.trajectory.sample(np.zeros(1)).position)[0]
+    assert [unpacked(tip[0][key])[0] for key in 'xyz'] == pytest.approx(begun, abs=1e-6)
+    assert unpacked(tip[0]['customdata'])[[0, -1]].tolist() == [0.0, 5.0]
     for pairs, checked, count in (([], (), 0), ([], ('all',), 1)):
         few = replace(scene_free(free, checked), scene=SimpleNamespace(
             **{**vars(scene), 'pairs': pairs}))
