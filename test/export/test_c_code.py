@@ -20,7 +20,15 @@ from robot_dynid.dynamics import rigid_body
 from robot_dynid.dynamics.wrist import WristCompensation, WristSensor
 from robot_dynid.effects import axes_of
 from robot_dynid.errors import ModelError, RefusedJointWarning, UsageError
-from robot_dynid.export.c_code import CCode, Provenance, c_code, c_name
+from robot_dynid.export.c_code import (
+    CCode,
+    Provenance,
+    broken,
+    c_code,
+    c_name,
+    comment,
+    quoted,
+)
 from robot_dynid.friction import AxisMotion
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.types import FloatArray
@@ -326,3 +334,68 @@ def test_names_are_no_code(name: str, tmp_path: Path) -> None:
     names = ctypes.c_char_p * 3
     library = Compiled(code, tmp_path).functions
     assert names.in_dll(library, 'planar_3r_joint_names')[0] == name.encode()
+
+
+def test_lines_are_broken_at_commas_beyond_ninety_six_characters() -> None:
+    whole = f'    call({"a" * 40}, {"b" * 43});'
+    assert len(whole) == 96 and broken(whole) == [whole]
+    assert broken(whole.replace('b);', 'bb);')) == [
+        f'    call({"a" * 40},', f'            {"b" * 44});']
+    words = f'if (!({"a" * 50} && {"b" * 50})) {{'
+    assert broken(words) == [f'if (!({"a" * 50} &&', f'        {"b" * 50})) {{']
+    assert broken('x = "a b";' + 100 * 'c') == ['x = "a b";' + 100 * 'c']
+
+
+def test_comments_are_wrapped_and_cannot_be_ended_within() -> None:
+    assert comment('Ends */ and /* begins.') == ['/* Ends * / and / * begins. */']
+    first, second = comment('word ' * 18 + 'last')
+    assert (first, second) == ('/* ' + 'word ' * 17 + 'word', '   last */')
+    assert len(comment('w' * 90)) == 1 and len(comment('v ' + 'w' * 89)) == 2
+
+
+def test_texts_are_literals_of_printable_characters() -> None:
+    assert quoted('a ~!b') == '"a ~!b"'
+    assert quoted('"\\?\x7f\x1f\u00e9') == r'"\042\134\077\177\037\303\251"'
+    assert quoted('a, b & c') == r'"a,\040b &\040c"'
+
+
+def test_code_is_read_by_the_compiler_where_there_is_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    code = CCode('arm', '/* header */', 'int x;', 'ab12', ('careful',))
+    names = ['arm.h', 'arm.c']
+    monkeypatch.setattr('shutil.which', lambda name: None)
+    assert code.facts() == {'names': names, 'digest': 'ab12',
+                            'tool': 'not compiled: there is no C compiler, cc or gcc'}
+    monkeypatch.setattr('shutil.which', {'gcc': '/usr/bin/false'}.get)
+    with pytest.raises(ModelError, match=r'^/usr/bin/false refuses the C code'):
+        replace(code).save(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    monkeypatch.setattr('shutil.which', lambda name: '/usr/bin/true')
+    header, source = replace(code).save(tmp_path / 'new')
+    assert (header.name, header.read_text(), source.name, source.read_text()) == (
+        'arm.h', '/* header */', 'arm.c', 'int x;')
+    assert replace(code).facts()['tool'] == '/usr/bin/true'
+
+
+def test_the_header_declares_arrays_of_their_sizes(arm) -> None:
+    model, _ = arm
+    bare = c_code(model_with_laws(load_robot('planar_3r'), (('coulomb', {}),) * 3).mechanism,
+                  Provenance('', 'wls', {'velocity': np.array([[-1.0, 2.0]] * 3),
+                                         'unknown': np.zeros((3, 2))}))
+    assert 'double state[1];' in bare.header and 'double position[1];' in bare.header
+    assert 'Digest of the model' not in bare.header
+    assert 'planar_3r_trained_velocity[PLANAR_3R_JOINTS][2];' in bare.header
+    assert 'unknown' not in bare.header + bare.source
+    header = ' '.join(c_code(model.mechanism, Provenance('ab12', 'method wls')).header.split())
+    assert 'Digest of the model: ab12; method wls.' in header
+    assert 'double state[3];' in header and 'double position[3];' in header
+    for declared in (
+            'void planar_3r_mass_matrix(const double position[PLANAR_3R_JOINTS], double matrix'
+            '[PLANAR_3R_JOINTS][PLANAR_3R_JOINTS]);',
+            'void planar_3r_gravity(const double position[PLANAR_3R_JOINTS], double '
+            'effort[PLANAR_3R_JOINTS]);',
+            'int planar_3r_friction_begin(planar_3r_friction_state *state, const double '
+            'position[PLANAR_3R_JOINTS], const double velocity[PLANAR_3R_JOINTS]);'):
+        assert declared in header
+    assert 'joint_1 [rad], joint_2 [rad], joint_3 [rad]. Units are SI' in header

@@ -99,7 +99,8 @@ def free():
     found = design_within(motion_limits(robot), request, criteria)
     used = {joint: {'position': 0.5, 'velocity': 0.998} for joint in robot.joints}
     used['joint_2'] = {'position': 0.25, 'velocity': 0.9991}
-    score = Score(12.345, -3.0, {'friction': 2.5678, 'weight': 1.01e12, 'rotors': 9.9e11}, 0.123, 'mx2')
+    parts = {'friction': 2.5678, 'weight': 1.01e12, 'rotors': 9.9e11}
+    score = Score(12.345, -3.0, parts, 0.123, 'mx2')
     clearance = Clearance(True, 0.0123, ('a', 'b'), 1.0, ('all',), ('the floor',))
     return Plan('fourier', robot, replace(
         found, used=used, score=score, clearance=clearance, warnings=('slow', 'the floor'),
