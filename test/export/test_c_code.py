@@ -387,7 +387,8 @@ def test_the_header_declares_arrays_of_their_sizes(arm) -> None:
     assert 'Digest of the model' not in bare.header
     assert 'planar_3r_trained_velocity[PLANAR_3R_JOINTS][2];' in bare.header
     assert 'unknown' not in bare.header + bare.source
-    header = ' '.join(c_code(model.mechanism, Provenance('ab12', 'method wls')).header.split())
+    header = ' '.join(c_code(model.mechanism, Provenance(
+        'ab12', 'method wls')).header.replace('\n *', ' ').split())
     assert 'Digest of the model: ab12; method wls.' in header
     assert 'double state[3];' in header and 'double position[3];' in header
     for declared in (
