@@ -89,6 +89,9 @@ def test_an_elastic_gear_is_a_rotor_and_a_twist_with_a_spring() -> None:
     empty = links['joint_2_rotor_link']
     assert numbers(empty, 'inertial/mass') == [0.0]
     assert {float(one.text or '') for one in empty.find('inertial/inertia')} == {0.0}
+    assert numbers(empty, 'inertial/pose') == 6 * [0.0]
+    assert (rotor.find('pose').get('relative_to'), twist.find('pose').get('relative_to')) == (
+        'link_1', 'joint_2_rotor_link')
     assert links['link_2'].find('pose').get('relative_to') == 'joint_2_gear'
     assert empty.find('pose').get('relative_to') == 'joint_2_rotor'
 
