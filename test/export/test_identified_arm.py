@@ -11,6 +11,7 @@ from identified_models import feasible_model
 from robot_dynid.errors import ModelError
 from robot_dynid.export.identified_arm import IdentifiedArm, is_physical, margin_of
 from robot_dynid.robot.inertia import parameters_from_com
+from robot_dynid.robot.model import PRISMATIC
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.types import FloatArray
 
@@ -70,3 +71,13 @@ def test_states_are_those_of_the_training_else_of_the_limits_else_usual() -> Non
         pytest.approx(trained['position'][:, 1], abs=2e-3))
     assert np.abs(qd).max(axis=0) == pytest.approx([3.0, 0.5, 1.0], rel=2e-3)
     assert (qdd.min(), qdd.max()) == (pytest.approx(-1.0, abs=2e-3), pytest.approx(2.0, abs=2e-3))
+
+
+def test_joints_that_slide_without_limits_are_moved_a_metre_in_all() -> None:
+    robot = arm({}).robot
+    slides = replace(robot, types=np.array([robot.types[0], PRISMATIC, robot.types[2]]))
+    made = IdentifiedArm(feasible_model(slides, slides.nominal).mechanism, {})
+    q = made.states(1000)[0][:, 1]
+    assert (q.min(), q.max()) == (pytest.approx(-0.4995, abs=1e-9),
+                                  pytest.approx(0.4995, abs=1e-9))
+    assert (made.delay, made.not_identified, made.ripples, made.changing) == (0.0, (), (), ())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -15,6 +16,7 @@ from identified_models import model_named, random_model
 from position_servos import ERROR_LIMIT, GAIN, servo_robot
 
 from robot_dynid.dynamics.rigid_body import mass_matrix
+from robot_dynid.errors import MissingDependency
 from robot_dynid.export.mjcf import (
     FORM,
     Shapes,
@@ -24,8 +26,10 @@ from robot_dynid.export.mjcf import (
     time_step,
     urdf_shapes,
 )
+from robot_dynid.export.mujoco import urdf_model
 from robot_dynid.export.written import Written
 from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.robot.tree import Selection
 from robot_dynid.robot.urdf import robot_from_urdf
 
 named = cache(model_named)
@@ -305,3 +309,30 @@ def test_first_links_do_not_collide_with_a_fixed_base_and_fixed_links_are_bodies
     bare = root_of(world, urdf_shapes(robot, text, 'arm.urdf'))
     assert bare.find('worldbody/body').get('name') == 'upper'
     assert bare.find('contact/exclude').get('body1') == 'world'
+
+
+@pytest.mark.parametrize(('version', 'wanted'), [
+    ('3.15.9', False), ('3.16.0', True), ('4.0.1', True), ('2.20.1', False)])
+def test_mujoco_before_3_16_is_refused(
+    version: str, wanted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = importlib.util.find_spec('robot_dynid.export.mujoco')
+    assert spec is not None and spec.loader is not None
+    fresh = importlib.util.module_from_spec(spec)
+    monkeypatch.setattr('mujoco.__version__', version)
+    if wanted:
+        spec.loader.exec_module(fresh)
+        assert fresh.HELD_STEPS == 2.0
+    else:
+        with pytest.raises(MissingDependency, match=rf'MuJoCo {version} merges fixed links'):
+            spec.loader.exec_module(fresh)
+
+
+def test_a_urdf_in_mujoco_has_the_joints_of_the_robot_and_dry_friction_at_once() -> None:
+    robot = robot_from_urdf(ARM, Selection(joints=('elbow',)))
+    model = urdf_model(replace(robot, gravity=np.array([1.0, 2.0, -3.0])),
+                       arm_model().to_urdf(ARM).text)
+    assert [model.joint(i).name for i in range(model.njnt)] == ['elbow']
+    assert model.ngeom == 0 and model.opt.gravity.tolist() == [1.0, 2.0, -3.0]
+    np.testing.assert_allclose(model.dof_solref, [[-1.0, -1.0 / model.opt.timestep]], rtol=1e-12)
+    np.testing.assert_allclose(model.dof_solimp[:, :2], 0.9999, rtol=1e-12)

@@ -9,11 +9,14 @@ import warnings
 import numpy as np
 import pinocchio as pin
 import pytest
-from identified_models import NAMES, model_named
+from exported import ARM
+from identified_models import NAMES, model_named, random_model
 from tolerances import DRAKE_ACCELERATION, MUJOCO_ACCELERATION
 
 from robot_dynid.errors import ExportWarning, MissingDependency
 from robot_dynid.export.pinocchio import pinocchio_model
+from robot_dynid.robot.model import PRISMATIC
+from robot_dynid.robot.urdf import robot_from_urdf
 
 
 @pytest.mark.parametrize('name', NAMES)
@@ -93,3 +96,32 @@ def test_frames_of_links_fixed_to_bodies_are_where_they_are() -> None:
     body = parts.frames[parts.getFrameId('tool_link')]
     np.testing.assert_allclose(frame.placement.homogeneous, body.placement.homogeneous,
                                rtol=0.0, atol=1e-9)
+
+
+def test_pinocchio_has_limits_joints_and_gravity_of_the_robot() -> None:
+    robot = robot_from_urdf(ARM).with_gravity([0.5, -1.0, -9.0])
+    peer = pinocchio_model(random_model(robot).arm).model
+    assert peer.name == 'arm' and peer.gravity.linear.tolist() == [0.5, -1.0, -9.0]
+    assert [joint.shortname() for joint in list(peer.joints)[1:]] == 2 * ['JointModelRY']
+
+    def numbers(*names: str) -> list[float]:
+        return next(getattr(peer, name).tolist() for name in names if hasattr(peer, name))
+
+    assert numbers('lowerPositionLimit') == [-1.0, -np.inf]
+    assert numbers('upperPositionLimit') == [1.0, np.inf]
+    assert numbers('upperVelocityLimit', 'velocityLimit') == [2.0, np.inf]
+    assert numbers('upperEffortLimit', 'effortLimit') == [30.0, np.inf]
+    for name, opposite in (('lowerVelocityLimit', 'upperVelocityLimit'),
+                           ('lowerEffortLimit', 'upperEffortLimit'),
+                           ('lowerDryFrictionLimit', 'upperDryFrictionLimit')):
+        if hasattr(peer, name):
+            np.testing.assert_array_equal(getattr(peer, name), -getattr(peer, opposite))
+    tree = model_named('tree').arm
+    expected = []
+    for axis, kind in zip(tree.robot.axes.tolist(), tree.robot.types.tolist(), strict=True):
+        along = 'XYZ'[axis.index(1.0)] if sorted(axis) == [0.0, 0.0, 1.0] else None
+        whole = 'Prismatic' if kind == PRISMATIC else 'Revolute'
+        expected.append(f'JointModel{whole[0]}{along}' if along else f'JointModel{whole}Unaligned')
+    assert len(set(expected)) > 2
+    made = list(pinocchio_model(tree).model.joints)[1:]
+    assert [joint.shortname() for joint in made] == expected

@@ -11,7 +11,7 @@ from identified_models import feasible_model, nominal_model, random_links
 
 from robot_dynid.errors import ExportWarning, ModelError, UsageError
 from robot_dynid.export.identified_arm import is_physical
-from robot_dynid.export.samples import Posterior
+from robot_dynid.export.samples import SAMPLES, FeasibleSamples, Posterior
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.uncertainty import correlation_factor
 from robot_dynid.identified.uses import rigid_equivalent
@@ -131,3 +131,22 @@ def test_models_without_covariance_and_wrong_counts_are_refused() -> None:
         model.samples(20, seed=3)
     assert rigid_equivalent(uncertain(elastic(), 0.1)[0]).correlation_factor is None
     assert ARM
+
+
+def test_moved_draws_are_counted_with_the_median_and_the_largest_distance() -> None:
+    moved = np.array([0.0, 0.5, 0.0, 2.25, 1.0])
+    assert FeasibleSamples(np.zeros((5, 2)), moved).warnings == (
+        '3 of 5 samples were not feasible as drawn and were moved to the nearest feasible '
+        'parameters (median 1, maximum 2.2 standard deviations), so their spread is not that of '
+        'the covariance',)
+    assert FeasibleSamples(np.zeros((5, 2)), 0.0 * moved).warnings == ()
+
+
+@pytest.mark.parametrize(('count', 'allowed'), [
+    (0, False), (1, True), (100_000, True), (100_001, False), (2.5, False)])
+def test_one_to_a_hundred_thousand_samples_are_drawn(count: float, allowed: bool) -> None:
+    if allowed:
+        assert SAMPLES.read(count, 'number') == count
+    else:
+        with pytest.raises(UsageError, match='number'):
+            SAMPLES.read(count, 'number')
