@@ -221,6 +221,9 @@ def test_inertia_without_mass_is_not_handed_on() -> None:
                'izz="0.1"/></inertial>')
     text = ARM.replace('<link name="flange">', f'<link name="flange">{inertia}')
     model = arm_model()
+    flange = model.to_urdf(text).text.partition('<link name="flange">')[2].partition('</link>')[0]
+    assert sorted(set(re.findall(r'="([^"]*)"', flange))) == ['0', '0.0']
+    assert flange.count('"0.0"') == 3, 'those that were not zero'
     assert model.to_urdf(text).text == model.to_urdf(
         text.replace('ixx="0.1"', 'ixx="0.0"').replace('yy="0.1"', 'yy="0.0"').replace(
             'zz="0.1"', 'zz="0.0"')).text
@@ -303,6 +306,8 @@ def test_every_other_character_stays(end: str, begin: str) -> None:
     text = begin + ARM.replace('\n', end)
     export = arm_model().to_urdf(text)
     assert ('\r\n' in export.text) == (end == '\r\n')
+    assert export.content.count('\r\n') == export.content.count('\n') * (end == '\r\n')
+    assert export.content.startswith(f'{begin}<?xml version="1.0" encoding="UTF-8"?>{end}<!-- ')
     assert export.text.count(end) == export.text.count('\n')
     added = re.compile(
         r'\s*<inertial>\s*<origin xyz="[^"]*" rpy="0 0 0"/>\s*<mass[^>]*/>\s*<inertia[^>]*/>\s*'
