@@ -295,8 +295,8 @@ class Terminal:
             yield self._wait.move
             return
         shows = not self._quiet and sys.stderr.isatty()
-        self._wait = wait = _Wait(title, lambda: self._console(sys.stderr), shows, self.note)
-        wait.lines = lines
+        self._wait = wait = _Wait(
+            (title, lines), lambda: self._console(sys.stderr), shows, self.note)
         started = time.monotonic()
         try:
             yield wait.move
@@ -326,9 +326,10 @@ class _Wait:
     """
 
     def __init__(
-        self, title: str, console: Callable[[], Console], shows: bool, write: Callable[[str], None]
+        self, work: tuple[str, bool], console: Callable[[], Console], shows: bool,
+        write: Callable[[str], None],
     ) -> None:
-        self.title, self.shows, self.lines = title, shows, False
+        (self.title, self.lines), self.shows = work, shows
         self._console, self._write = console, write
         self._bar: Any = None
         self._stage = ''
