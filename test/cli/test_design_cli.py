@@ -67,6 +67,12 @@ def test_help_names_every_type():
     assert re.split(r', | and ', names) == list(FAMILIES)
 
 
+def test_points_are_checked_at_a_hundred_hertz_unless_told():
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    assert parser.parse_args([ROBOT, '--out', 'T.yaml']).rate == 100.0
+
+
 def test_a_file_of_options_and_flags_go_together(designed, tmp_path):
     path = tmp_path / 'options.yaml'
     path.write_text(yaml.safe_dump({'poses': 4, 'dwell': 0.2}))
