@@ -136,6 +136,49 @@ def test_export_writes_sdf_and_solver_parameters(folder: Path, capsys: Capture) 
     assert 'tip: lower' in (folder / 'ids.yaml').read_text()
 
 
+def test_c_code_is_written_once_beside_samples_of_other_forms(
+    folder: Path, capsys: Capture
+) -> None:
+    model = arm_model()
+    replace(model, correlation_factor=np.eye(len(model.values))).save('known.yaml')
+    words = ['export', 'known.yaml', '--mjcf', 'arm.xml', '--c', 'code', '--samples', '2']
+    assert main([*words, '--json']) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found['samples']['paths'] == {'mjcf': ['arm_000.xml', 'arm_001.xml'], 'c': []}
+    assert found['samples']['count'] == 2
+    assert sorted(path.name for path in (folder / 'code').iterdir()) == ['arm.c', 'arm.h']
+    replace(model, not_identified=('elbow',)).save('lost.yaml')
+    assert main(['export', 'lost.yaml', '--c', 'lost']) == 0, 'it has NaN for that joint'
+    assert main(['export', 'lost.yaml', '--mjcf', 'lost.xml']) == 1
+    assert 'joint elbow is refused' in capsys.readouterr().err
+
+
+def test_a_robot_is_exported_as_it_is_described(folder: Path, capsys: Capture) -> None:
+    words = ['export', 'planar_3r', '--out', 'a.urdf', '--mjcf', 'a.xml']
+    for _ in range(2):  # its own files are replaced
+        assert main([*words, '--json']) == 0
+        found = json.loads(capsys.readouterr().out)
+    assert [(one['target'], one['path']) for one in found['files']] == [
+        ('out', 'a.urdf'), ('mjcf', 'a.xml')]
+    assert {key: found[key] for key in ('robot', 'model', 'out', 'feasible', 'changed_links',
+                                        'bodies', 'samples')} == {
+        'robot': 'planar_3r', 'model': 'planar_3r', 'out': 'a.urdf', 'feasible': False,
+        'changed_links': [], 'bodies': [], 'samples': {}}
+    assert read_urdf('a.urdf').hash() == load_robot('planar_3r').hash()
+    assert main(words) == 0
+    assert 'changed  no link' in capsys.readouterr().out
+    (folder / 'a.xml').write_text('<mujoco/>')
+    assert main(words) == 2
+    said = 'planar_3r is a robot, not an identified model: give --out OUT.urdf, --mjcf OUT.xml ' \
+        'or --sdf OUT.sdf'
+    capsys.readouterr()
+    for more, end in (((), ''), (('--c', 'code', '--out', 'b.urdf'), ', and not --c'),
+                      (('--urdf', 'arm.urdf', '--samples', '2', '--sdf', 'a.sdf'),
+                       ', and not --urdf, --samples')):
+        assert main(['export', 'planar_3r', *more]) == 2
+        assert capsys.readouterr().err == f'robot-dynid: {said}{end}\n'
+
+
 @pytest.mark.parametrize(('words', 'code', 'message'), [
     ('m.yaml', 2, 'nothing to write: give one of --out OUT.urdf, --mjcf OUT.xml'),
     ('m.yaml --mjcf x.xml --samples -1', 2, 'number of samples'),
