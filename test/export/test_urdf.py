@@ -339,6 +339,9 @@ def test_axes_that_are_those_of_the_link_need_no_word() -> None:
     inertial = export.text[export.text.index('<link name="upper">'):].partition('</inertial>')[0]
     assert 'rpy' not in inertial
     assert_same_dynamics(export, arm_model())
+    turned = arm_model().to_urdf(ARM).text
+    turned = turned[turned.index('<link name="upper">'):].partition('</inertial>')[0]
+    assert re.findall(r"rpy='([^']*)'", turned) == ['0.0 0.0 0.0'], 'they were turned by 0.5'
 
 
 def test_to_urdf_keeps_the_text_of_identified_links_byte_for_byte() -> None:
