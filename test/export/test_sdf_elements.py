@@ -40,7 +40,10 @@ def by_name(root: ET.Element, tag: str) -> dict[str, ET.Element]:
 
 def test_joints_have_limits_that_are_some_and_friction_as_written() -> None:
     model = arm_model()
-    root, found = ET.fromstring(exported_sdf(model.arm).text), model.standard
+    made = exported_sdf(model.arm)
+    root, found = ET.fromstring(made.text), model.standard
+    assert 'rotor inertia' in made.warnings[0] and 'offset of the effort' in made.warnings[0]
+    assert 'dry friction' not in made.warnings[0] and 'viscous' not in made.warnings[0]
     joints, links = by_name(root, 'joint'), by_name(root, 'link')
     base, shoulder, elbow = (joints[name] for name in ('base_fixed', 'shoulder', 'elbow'))
     assert (base.findtext('parent'), base.findtext('child')) == ('world', 'base')
@@ -230,6 +233,8 @@ def test_a_plant_has_motors_with_rotors_and_is_asked_in_its_own_order(
     assert found.error() < 1e-9
     assert plant.done == ['finalised', 'no limits']
     assert 'dry friction' in found.warnings[0]
+    drake_plant(model.arm)
+    assert FakePlant.made.step == 0.0
 
 
 def test_drakes_error_with_a_file_is_without_its_dry_friction(drake: None) -> None:
