@@ -399,3 +399,44 @@ def test_equations_change_with_the_logarithms_of_shapes() -> None:
             assert np.abs(change).max() > 0.1
             np.testing.assert_allclose(along.columns[:, len(values) + k].T, change, rtol=1e-3,
                                        atol=1e-3 * np.abs(change).max())
+
+
+def test_equations_of_a_step_are_those_of_dense_elimination() -> None:
+    """Of parameters and motion at once; what the motion takes up is known by random signs."""
+    one = problem(stretch(0, 0.2))
+    state = exact_state(one)
+    [found], [along] = one.condensed(state), list(one.along(state, one.motions_of(state)))
+    seen, told = along.stretch.splines
+    count = seen.intervals + 4
+    misfit = along.misfit(state.values)
+    weights = along.counts / state.errors / np.sqrt(1.0 + (misfit / 2.385 / state.errors)**2)
+    position, velocity, acceleration = along.motion
+    slopes = along.equations.slopes((position, velocity, acceleration), state.values)
+    basis = told.motion(np.eye(count))
+    by_motion = sum(np.einsum('nr,nrm,nc->nrcm', weights, slope, own)
+                    for slope, own in zip(slopes, basis, strict=True)).reshape(-1, 3 * count)
+    by_values = (along.columns * weights.T[:, None]).transpose(2, 0, 1).reshape(
+        -1, len(MODEL_NAMES))
+    off = (misfit * weights).ravel()
+    whole, right = by_motion.T @ by_motion, by_motion.T @ off
+    at = seen.motion(state.coefficients[0])
+    for k in along.stretch.channels:
+        basis_seen = seen.motion(np.eye(count))[k.order]
+        local = np.einsum('nc,md->ncmd', basis_seen, np.diag(1.0 / k.deviation)).transpose(
+            0, 2, 1, 3).reshape(-1, 3 * count)
+        whole = whole + local.T @ local
+        right = right + local.T @ ((k.values - at[k.order]) / k.deviation).ravel()
+    cross, inverse = by_motion.T @ by_values, np.linalg.inv(whole)
+    scale = np.sqrt(np.diag(by_values.T @ by_values))
+    np.testing.assert_allclose(
+        found.normal / np.outer(scale, scale),
+        (by_values.T @ by_values - cross.T @ inverse @ cross) / np.outer(scale, scale),
+        rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(found.right, by_values.T @ off - cross.T @ inverse @ right,
+                               rtol=1e-5, atol=1e-8 * np.abs(by_values.T @ off).max())
+    np.testing.assert_allclose(found.own, inverse @ right, rtol=1e-5, atol=1e-9)
+    np.testing.assert_allclose(found.response, inverse @ cross, rtol=1e-5, atol=1e-9)
+    np.testing.assert_array_equal(found.counted, along.counts.sum(axis=0))
+    rows = by_motion.reshape(-1, 3, 3 * count)
+    np.testing.assert_allclose(found.absorbed, [np.trace(
+        rows[:, j] @ inverse @ rows[:, j].T) for j in range(3)], rtol=0.3)
