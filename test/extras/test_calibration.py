@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from everyday_arm import EverydayArm, cut, errors, known_model, taken
+from everyday_samples import MODEL, STEP, stretches
 from identified_models import feasible_model, random_links
 from recordings import recording
 
@@ -18,7 +19,7 @@ from robot_dynid.effects import JointFriction
 from robot_dynid.errors import DataError, ModelError
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.io.csv import write_csv
-from robot_dynid.types import RawLog
+from robot_dynid.types import FloatArray, RawLog
 from robot_dynid_extras.health.calibration import (
     CALIBRATED,
     Calibration,
@@ -206,3 +207,60 @@ def test_the_command_writes_the_model_and_prints_the_changes(
     lines = capsys.readouterr().out
     share = next(one['share'] for one in told['changes'] if one['axis'] == 'joint_2')
     assert f'{100.0 * share:.3g}'[:3] in lines and 'joint_2' in lines
+
+
+@pytest.mark.parametrize('latest', [None, 17])
+def test_friction_of_a_session_is_that_of_weighted_least_squares(latest: int | None) -> None:
+    """Four parts of the batches predict each other; their squared sums weigh, in four rounds."""
+    parts, session = stretches(5), FrictionSession(MODEL, latest)
+    for one in parts:
+        session.take(one.motion)
+    found, scales = session.calibrated(), session.scales
+    batches = [(one.columns[:, :, k:k + 50], one.effort[k:k + 50], one.sliding / 5.0)
+               for one in parts for k in range(0, 250, 50)][-(latest or 25):]
+    y = np.array([effort.T - np.einsum('b,jbn->jn', MODEL.values, columns)
+                  for columns, effort, _ in batches])
+    design = np.array([np.einsum('jbn,bm->jnm', columns, scales.directions)
+                       for columns, *_ in batches])
+    time = sum(sliding for *_, sliding in batches)
+    spread = np.array([MODEL.record.daily_spread(kind, 3)[0] for kind in scales.kinds])
+
+    def fitted(rows: list[int], weights: FloatArray, spread: FloatArray
+               ) -> tuple[FloatArray, FloatArray]:
+        weighted = design[rows] * (STEP * weights)[:, None, None]
+        normal = np.diag(spread**-2.0) + np.einsum('bjna,bjnc->ac', weighted, design[rows])
+        return np.linalg.inv(normal), np.einsum('bjna,bjn->a', weighted, y[rows])
+
+    left = y
+    for _ in range(4):
+        weights = time / np.sum((STEP * left.sum(axis=2))**2, axis=0)
+        rests = []
+        for part in np.array_split(np.arange(len(batches)), 4):
+            others = sorted(set(range(len(batches))) - set(part.tolist()))
+            covariance, right = fitted(others, weights, 10.0 * spread)
+            rests.append(y[part] - design[part] @ (covariance @ right))
+        left = np.concatenate(rests)
+    covariance, right = fitted(list(range(len(batches))), weights, spread)
+    share = np.sum(left**2, axis=(0, 2)) / np.sum(y**2, axis=(0, 2))
+    assert found.seconds == pytest.approx(len(batches)) and share.min() < 1.0
+    assert [(one.axis, one.kind) for one in found.changes] == [
+        (f'joint_{axis + 1}', kind) for axis, kind in zip(scales.axes, scales.kinds, strict=True)]
+    np.testing.assert_allclose([one.share for one in found.changes], covariance @ right, rtol=1e-5)
+    np.testing.assert_allclose([one.half_interval for one in found.changes],
+                               1.959964 * np.sqrt(np.diag(covariance)), rtol=1e-5)
+    assert [one.used for one in found.changes] == [bool(share[axis] < 1.0) for axis in scales.axes]
+    np.testing.assert_allclose(found.model.values - MODEL.values, scales.directions @ [
+        one.share * one.used for one in found.changes], rtol=1e-6, atol=1e-12)
+    assert found.model.warnings[-1] == f'friction calibrated by {len(batches)} s of motion'
+
+
+def test_a_session_needs_fifteen_seconds() -> None:
+    for batches, enough in ((14, False), (15, True)):
+        session = FrictionSession(MODEL, batches)
+        for one in stretches(3):
+            session.take(one.motion)
+        if enough:
+            assert session.calibrated().seconds == pytest.approx(15.0)
+        else:
+            with pytest.raises(DataError, match=r'^14 s of motion are too short'):
+                session.calibrated()
