@@ -219,7 +219,7 @@ def told(findings: Sequence[Any]) -> list[tuple[Any, ...]]:
              one.since, one.probability, one.cause, one.sessions) for one in findings]
 
 
-@pytest.mark.parametrize(('count', 'seed', 'rate'), [(5, 1, 0.05), (10, 2, 0.2), (5, 3, 1e-9)])
+@pytest.mark.parametrize(('count', 'seed', 'rate'), [(5, 1, 0.05), (10, 2, 1e-9), (5, 3, 0.2)])
 def test_arms_are_judged_by_the_tests_of_their_characteristics(
     count: int, seed: int, rate: float
 ) -> None:
