@@ -100,12 +100,26 @@ def test_few_arms_tell_as_much_as_one_by_itself(
 
 def test_arms_that_scatter_as_chi_square_with_a_common_factor_tell_its_freedom() -> None:
     """The quartiles of their ratios are those of F; alike arms are MANY."""
-    for freedom in (3.0, 12.0):
+    for freedom in (1.7, 3.0, 12.0):
         ratios = f.ppf(np.clip(np.arange(41.0) / 40.0, 0.01, 0.99), 6, freedom)
         paths = [Path(np.sqrt(ratio) * np.resize([1.0, -1.0], 7), np.zeros(7)) for ratio in ratios]
         assert day_to_day(paths).freedom == pytest.approx(freedom, rel=1e-6)
     alike = [Path(np.resize([1.0, -1.0], 7), np.zeros(7))] * 12
     assert day_to_day(alike).freedom == MANY
+
+
+def test_quartiles_of_scatter_by_its_freedom_tell_how_alike_arms_are() -> None:
+    """Those of F of the median freedom, where arms have five to nine sessions."""
+    rng = np.random.default_rng(12)
+    paths = [Path(rng.uniform(0.3, 2.0) * rng.standard_normal(5 + k % 5),
+                  rng.uniform(0.01, 0.2, 5 + k % 5)) for k in range(20)]
+    found = day_to_day(paths)
+    excess = [path.scatter(found.spread) / chi2.median(path.freedom) for path in paths]
+    assert np.median(excess) == pytest.approx(1.0, rel=1e-6)
+    logarithms = np.log([path.scatter(found.spread) / path.freedom for path in paths])
+    low, high = np.quantile(logarithms, [0.25, 0.75])
+    between = np.log(f.ppf(0.75, 6, found.freedom) / f.ppf(0.25, 6, found.freedom))
+    assert between == pytest.approx(high - low, rel=1e-6) and found.freedom < 50.0
 
 
 @pytest.mark.parametrize(('count', 'alone'), [(4, True), (12, True), (13, False)])
@@ -310,3 +324,26 @@ def test_of_arms_by_chance_no_more_are_named_than_the_rate_says() -> None:
         assert named[:3].all()
         wrong.append(named[3:].sum() / named.sum())
     assert np.mean(wrong) < SHARE_BY_CHANCE * 0.1
+
+
+def test_changes_do_not_depend_on_when_time_begins_or_its_unit() -> None:
+    """Three sessions tell a trend; a step of two is no trend."""
+    values, time = np.array([0.0, 0.9, 2.1]), np.array([0.0, 1.0, 2.3])
+    path, usual = Path(values, np.full(3, 0.01)), DayToDay(0.05, 8.0)
+    plain = change(path, time, usual, True)
+    later = change(path, 1.7e9 + 86400.0 * time, usual, True)
+    assert plain is not None and later is not None
+    assert (later.pattern, later.session) == (plain.pattern, plain.session) == (TREND, 0)
+    assert (later.size, later.probability) == pytest.approx((plain.size, plain.probability))
+    assert plain.freedom == 9.0
+    steep = Path(np.array([0.0, 1.0]), np.full(2, 0.01))
+    two = change(steep, 5.0 + time[:2], usual, True)
+    assert two is not None and (two.pattern, two.session) == (STEP, 1)
+    ratio = 1.0 / np.sqrt(2.0 * (0.05**2 + 0.01))
+    assert two.probability == pytest.approx(2.0 * t.sf(ratio, 8.0))
+
+
+def test_the_level_of_one_session_has_its_variance_and_that_of_days() -> None:
+    for freedom in (0.0, 5.0):
+        assert level(Path(np.array([2.0]), np.array([0.25])), DayToDay(0.3, freedom)) == (
+            2.0, pytest.approx(0.34))
