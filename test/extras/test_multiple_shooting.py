@@ -85,8 +85,9 @@ def test_a_fit_goes_on_while_the_cost_falls_by_three_in_ten_thousand(
         assert fit_along(lambda x, fall=fall: -fall * x, 1.0, monkeypatch, 99.0)[:2] == (
             rounds, rounds)
         assert fit_along(lambda x: 1e-4 * x, 1.0, monkeypatch, 99.0, lambda x, fall=fall: -(
-            fall + 1e-4) * x)[:2] == (rounds, rounds)
-    assert fit_along(lambda x: -x, 1.0, monkeypatch, 99.0, lambda x: 1.1 * x)[:2] == (0.0, 0)
+            fall + 1e-4) * (x + 5.0))[:2] == (rounds, rounds)
+    assert fit_along(lambda x: -x, 1.0, monkeypatch, 99.0, lambda x: 1.1 * (x - 5.0))[:2] == (
+        0.0, 0)
 
 
 @pytest.mark.parametrize(('lowest', 'reached'), [
