@@ -12,6 +12,10 @@ from single_joint_recordings import with_effort
 
 from robot_dynid.errors import Cancelled, DynIdError
 from robot_dynid.estimation.experiment import Experiment
+from robot_dynid.estimation.least_squares import batch_covariance, joint_weights, solve
+from robot_dynid.estimation.staged.joint_effort import single_joint_data
+from robot_dynid.estimation.staged.procedure import Free, Stage, centred_rows, decompose
+from robot_dynid.estimation.staged.stage_fit import coherent
 from robot_dynid.excitation.design import design
 from robot_dynid.excitation.design_criteria import design_criteria
 from robot_dynid.excitation.families import parse_request
@@ -209,3 +213,73 @@ def test_measured_information_does_not_average_out_friction_at_rest():
     seen = [np.linalg.inv(one + 1e-9 * np.eye(len(names)))[split, split] for one in total]
     assert seen[1] > 20.0 * seen[0]
     assert seen[2] > 0.8 * seen[1], 'the same once more tells no more'
+
+
+def swung(model, joint, pose, noise, seed, colour=0.0):
+    """Return samples in which one joint swings about a pose; noise (n,) may be coloured."""
+    time = np.arange(0.0, 12.0, STEP)
+    q, qd, qdd = np.zeros((3, len(time), 3))
+    q[:] = pose
+    q[:, joint] += 0.8 * np.sin(1.7 * time)
+    qd[:, joint], qdd[:, joint] = 1.36 * np.cos(1.7 * time), -2.312 * np.sin(1.7 * time)
+    samples = Samples(ROBOT.joints, time, q, qd, qdd)
+    white = np.random.default_rng(seed).standard_normal((len(time), 3))
+    for k in range(1, len(white)):
+        white[k] = colour * white[k - 1] + np.sqrt(1.0 - colour**2) * white[k]
+    effort = model.effort(samples, truth()) + noise * white
+    return replace(samples, effort=effort, measured=effort)
+
+
+@pytest.mark.parametrize(('noise', 'colour'), [(0.1, 0.0), (0.1, 0.95), (0.0, 0.0)])
+def test_measured_information_is_by_the_noise_of_batches(noise, colour):
+    """Residuals of least squares, widened where batches scatter more; a millionth at least."""
+    model = CRITERIA.model
+    size = noise * np.array([1.0, 0.7, 0.4])
+    recordings = [swung(model, 2, [0.4, -0.7, 0.2], size, 1, colour),
+                  swung(model, 2, [0.1, 1.2, -0.3], size, 2, colour)]
+    experiment = Experiment.of(model, recordings)
+    told = measured_information(experiment, STEP)
+    data = single_joint_data(experiment)
+    motions = tuple(motion for motion, _ in data)
+    whole = data[0][1].merge(data[1][1])
+    names = model.reduction.names
+    parts = {}
+    for rows in ((2,), (0, 1)):
+        stage = Stage('', motions, rows, names)
+        found = decompose(model, stage, Free.everything(len(names)))
+        parts[rows] = whole.projected(rows, found.present, np.eye(len(names))[:, found.solved],
+                                      np.zeros(len(names)), centred_rows(model, stage))
+    count = sum(len(one) for one in recordings)
+    assert whole.samples == count and told.seconds.tolist() == [0.0, 0.0, count * STEP]
+    columns = np.concatenate([model.columns(one) for one in recordings], axis=2)
+    effort = np.concatenate([one.effort for one in recordings])
+    fit, _, rank, _ = np.linalg.lstsq(columns[2].T, effort[:, 2], rcond=1e-10)
+    variance = np.sum((effort[:, 2] - columns[2].T @ fit)**2) / (count - rank)
+    solution = solve(parts[2,], np.ones(1))
+    assert solution.rank == rank
+    ratios = np.diag(batch_covariance(parts[2,], np.ones(1), solution)[0]) / (
+        variance * np.sum(solution.root**2, axis=1))
+    assert (np.median(ratios) > 3.0) == (colour > 0.0) or not noise
+    least = 1e-6 * np.sqrt(np.mean(effort[:, 2]**2))
+    density = np.sqrt(variance * max(np.median(ratios), 1.0) * STEP) if noise else least
+    assert told.density[2] == pytest.approx(density, rel=1e-4)
+    np.testing.assert_allclose(told.information, STEP / density**2 * columns[2] @ columns[2].T,
+                               rtol=1e-3, atol=1e-6 * np.abs(told.information).max())
+    values = solve(parts[0, 1], joint_weights(parts[0, 1])).values
+    np.testing.assert_allclose(told.held[:2], coherent(parts[0, 1], values))
+    assert np.isnan(told.held[2]) and np.isnan(told.density[:2]).all()
+    for i in (0, 1):
+        gram = sum(varying @ varying.T for one in recordings for varying in [
+            part - part.mean(axis=1, keepdims=True) for part in np.split(
+                model.columns(one)[i], np.arange(100, len(one), 100), axis=1)])
+        np.testing.assert_allclose(told.resting[2, i], STEP * gram, rtol=1e-4,
+                                   atol=1e-4 * STEP * np.abs(gram).max())
+    assert not told.resting[:2].any() and not told.resting[2, 2].any()
+
+
+def test_precision_before_the_first_swing_is_that_of_the_noise_of_samples():
+    assert BEFORE.density == pytest.approx(CRITERIA.noise / np.sqrt(100.0), rel=1e-9)
+    np.testing.assert_array_equal(BEFORE.held, CRITERIA.noise)
+    np.testing.assert_array_equal(BEFORE.sizes, CRITERIA.sizes)
+    assert not BEFORE.information.any() and BEFORE.names == CRITERIA.model.reduction.names
+    assert BEFORE.deviations == pytest.approx(np.full(len(BEFORE.names), 1e3))
