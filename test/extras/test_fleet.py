@@ -279,6 +279,11 @@ def test_lists_say_which_robot_and_when(tmp_path: Path) -> None:
     first, second = fleet_recordings([str(file)])
     assert (first.arm, first.source) == ('SN1', str(tmp_path / 'a.csv'))
     assert first.time == 1719316800.0 and second.time is None
+    file.write_text('path,robot,time\na.csv,SN1,2024-06-25T14:00+02:00\nb.csv,,\n')
+    with pytest.raises(UsageError, match=r'list\.csv, entry 2: does not say which robot'):
+        fleet_recordings([str(file)])
+    file.write_text('path,robot,time\na.csv,SN1,2024-06-25T14:00+02:00\n')
+    assert fleet_recordings([str(file)])[0].time == 1719316800.0
     other = tmp_path / 'list.yaml'
     other.write_text('- {path: a.csv, robot: 7, time: 5}\n')
     assert fleet_recordings([str(other)])[0].arm == '7'
