@@ -203,6 +203,33 @@ def test_a_finding_is_drawn_before_the_other_arms() -> None:
     assert off['layout']['yaxis']['title']['text'] == 'mx3 [kg m]'
 
 
+def test_probabilities_and_sizes_are_told_with_few_digits() -> None:
+    fine = replace(CHANGED, probability=1.2345e-4, size=0.23456, half_interval=0.034567)
+    fleet = replace(fleet_of_two(), findings=(fine,))
+    words = '+23.5 ± 3.5 %'
+    assert arm_statuses(fleet)[0].values['joint_2: dry friction'] == (
+        f'step since 2026-03-03, {words}, by chance 0.00012, perhaps wear')
+    [found] = findings_report(fleet, {}).chapters[0].sections
+    assert found.tables[0].rows[0].cells[4:7] == (words, '2026-03-03', '0.00012')
+    other = replace(OFF, size=-0.54321, half_interval=0.12345)
+    assert arm_statuses(replace(fleet, findings=(other,)))[1].message.endswith(
+        '-0.543 ± 0.12 kg m')
+
+
+def test_a_page_of_many_arms_has_24_figures_of_30_others_and_a_folded_table() -> None:
+    fleet = fleet_of_two()
+    arms = tuple(replace(fleet.arms[0], name=f'SN{i}') for i in range(33))
+    for count, drawn in ((20, 19), (31, 30), (32, 30)):
+        many = replace(fleet, arms=arms[:count])
+        assert len(along(many, CHANGED)['data']) == drawn + 1
+        [sessions] = fleet_report(many, {}).chapters[2].sections
+        assert sessions.tables[0].folded is (count > 20)
+    for count, figures in ((23, 24), (24, 24), (30, 24)):
+        many = replace(fleet, findings=(CHANGED,) * count)
+        [found] = findings_report(many, {}).chapters[0].sections
+        assert (len(found.figures), len(found.tables[0].rows)) == (figures, count)
+
+
 def run_command(
     monkeypatch: pytest.MonkeyPatch, folder: Path, *options: str, listened: bool = True
 ) -> tuple[int, dict[str, Any]]:
