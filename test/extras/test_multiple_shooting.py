@@ -15,7 +15,7 @@ from motions import lively, torque_model, truth_of
 from robot_dynid.estimation import ESTIMATORS
 from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.estimation.information import EXTRA, FILTERED, RAW, Batch, Information
-from robot_dynid.estimation.least_squares import joint_weights
+from robot_dynid.estimation.least_squares import batch_covariance, joint_weights, solve
 from robot_dynid.kernels.rollout import STAGES
 from robot_dynid.types import FloatArray
 from robot_dynid_extras.trajectory import multiple_shooting, simulation, trajectory_fit
@@ -38,6 +38,7 @@ from robot_dynid_extras.trajectory.trajectory_fit import (
     Comparison,
     Fitted,
     TrajectoryDetails,
+    interval_rollouts,
 )
 
 MODEL = torque_model('planar_3r')
@@ -321,10 +322,11 @@ def test_the_weight_of_equations_falls_as_long_as_rollouts_get_better(
     gains: list[float], weight: float, free: bool, rounds: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By a hundredth each time; free initial states are tried at the end, and settled."""
-    left, settled = list(gains), list[float]()
+    left, settled, fits = list(gains), list[float](), list[Fitted]()
 
     def settle(self: Fitted, rules: object) -> Fitted:
         settled.append(self.beside.weight)
+        fits.append(self)
         return replace(self, rounds=self.rounds + 1)
 
     monkeypatch.setattr(Fitted, 'settled', settle)
@@ -345,6 +347,47 @@ def test_the_weight_of_equations_falls_as_long_as_rollouts_get_better(
     assert details.kept is (details.gain > LEAST_GAIN) and details.margin == pytest.approx(0.0)
     np.testing.assert_allclose(details.error_of_start, np.sqrt(0.5))
     np.testing.assert_allclose(details.error_of_fit, np.sqrt(0.5) * np.exp(-gains[best]))
+    if details.kept and best < 3:
+        information = fits[best].information
+        spread = batch_covariance(information, np.ones(1), solve(information, np.ones(1)))
+        np.testing.assert_allclose(found.covariance, spread[0])
+        assert found.degrees_of_freedom == spread[1] and not found.warnings
+
+
+def test_rollouts_of_a_fit_are_those_of_stretches_left_out() -> None:
+    """With the parameters of all others, from the measured states; in order of recordings."""
+    shooting = MultipleShooting(ARM, INTERVALS, free=False)
+    shot = shooting.begin(1.01 * TRUTH)
+    condensed = shooting.condensed(shot)
+    beside = EquationError.of(EXPERIMENT.information, shooting, condensed)
+    fit = Fitted(shooting, shot, condensed, beside).weighted(0.5)
+    assert fit.beside.weight == 0.5 and fit.rounds == 0
+    first = len(INTERVALS[0])
+    values = 0.98 * TRUTH
+    mechanism = ARM.with_values(values).mechanism
+    for rows, parts in (
+            (range(first - 2, first + 1), ((0, first - 2, first), (1, 0, 1))),
+            (range(1, 3), ((0, 1, 3),))):
+        np.testing.assert_allclose(fit.errors(list(rows), values), np.concatenate([
+            interval_rollouts(INTERVALS[i].part(slice(a, b)), mechanism) for i, a, b in parts]))
+    asked: list[Any] = []
+
+    def target(information: Information, begin: FloatArray) -> FloatArray:
+        assert begin is shot.values
+        asked.append(information)
+        return (1.0 + 0.01 * len(asked)) * TRUTH
+
+    found = fit.rollouts(SimpleNamespace(target=target))  # type: ignore[arg-type]
+    count = len(condensed.members)
+    assert fit.groups == [part.tolist() for part in np.array_split(np.arange(count), min(
+        8, count))]
+    whole = fit.information
+    for k, (information, group, errors) in enumerate(zip(asked, fit.groups, found, strict=True)):
+        assert information.samples == whole.samples - sum(
+            whole.batches[i].samples for i in group)
+        np.testing.assert_allclose(errors, fit.errors(group, (1.01 + 0.01 * k) * TRUTH))
+    freed = fit.freed()
+    assert freed.shooting.free and np.any(freed.condensed.own[0])
 
 
 @pytest.mark.parametrize(('gain', 'better'), [(0.0104, True), (0.0096, False)])
