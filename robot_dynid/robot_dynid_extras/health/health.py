@@ -112,7 +112,7 @@ class Group:
 
     words: str
     columns: tuple[int, ...]
-    shared: bool = False
+    shared: bool
 
 
 @dataclass(frozen=True)
