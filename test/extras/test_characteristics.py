@@ -125,6 +125,17 @@ def test_a_reading_is_weighted_least_squares_about_the_fleet(noise: float) -> No
         known[row != 0.0].all() for row in made.sums])
 
 
+def test_what_a_session_does_not_show_is_not_known() -> None:
+    """Friction of a joint that rests, and what it adds up to."""
+    still = Experiment.of(MODEL, [lively(MODEL, 900, 0.01, moving=(0, 1))]).information
+    reading = fleet().reading(still)
+    known = {one.name: bool(is_so) for one, is_so in zip(
+        fleet().all, reading.known, strict=True)}
+    assert not any(known[name] for name in ('viscous_3', 'dry_3', 'friction_joint_3'))
+    assert all(known[f'{kind}_{k}'] for kind in ('viscous', 'dry', 'friction_joint')
+               for k in (1, 2))
+
+
 def test_friction_beside_links_is_that_with_the_links_of_all_sessions() -> None:
     made, own = fleet(), information(4.0, 7, 600)
     apart, daily = made.reading(own), made.daily[:made.own]
