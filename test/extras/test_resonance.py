@@ -7,6 +7,7 @@ import json
 from dataclasses import replace
 from functools import cache
 from time import perf_counter
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -269,6 +270,56 @@ def test_deviations_of_a_response_are_those_of_its_errors(noise: float) -> None:
     for part in (error.real, error.imag):
         assert np.sqrt(np.mean((part / found.deviation)**2)) == pytest.approx(
             np.sqrt(0.6 / 0.95), rel=0.1)
+
+
+def test_a_response_needs_twelve_frequencies() -> None:
+    """0.025 Hz apart: twelve stretches and a half overlap in 260 s."""
+    found = response(*filtered_noise(5), 0.01, (3.0 - 1e-6, 3.275 + 1e-6))
+    np.testing.assert_allclose(found.frequency, 3.0 + 0.025 * np.arange(12))
+    with pytest.raises(DataError, match=r'coherent at 11 frequencies of 3 to 3\.25 Hz'):
+        response(*filtered_noise(5), 0.01, (3.0 - 1e-6, 3.25 + 1e-6))
+
+
+@pytest.mark.parametrize(('ratio', 'seen'), [(1.95, False), (2.05, True)])
+def test_two_masses_must_explain_the_response_twice_as_well_as_one(
+    ratio: float, seen: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The best of several starts counts; one mass begins with both, and their friction."""
+    slopes, starts = np.random.default_rng(0).normal(size=(48, 5)), list[FloatArray]()
+
+    def least_squares(errors: object, start: FloatArray, **options: object) -> SimpleNamespace:
+        starts.append(np.exp(start))
+        if len(start) == 2:
+            return SimpleNamespace(cost=3.0 * ratio)
+        best = len(starts) == 3
+        return SimpleNamespace(cost=3.0 if best else 4.0, jac=slopes,
+                               x=np.log(TWO) if best else start)
+
+    monkeypatch.setattr('scipy.optimize.least_squares', least_squares)
+    if not seen:
+        with pytest.raises(DataError, match='no antiresonance'):
+            two_masses(exact_response(TWO))
+        return
+    found = two_masses(exact_response(TWO))
+    np.testing.assert_allclose(starts[-1], [TWO[0] + TWO[1], TWO[4]])
+    assert [len(one) for one in starts] == [5, 5, 5, 5, 5, 5, 2]
+    exact, grid = exact_response(TWO), 2.0 * np.pi * np.geomspace(2.0, 40.0, 14)
+    off = []
+    for inertia, link, stiffness, damping, viscous in starts[:6]:
+        anti = np.sqrt(stiffness / link)
+        assert np.abs(grid / anti - 1.0).min() < 1e-9
+        assert np.abs(1.0 + link / inertia - np.array([1.3, 2.0, 4.0, 10.0, 30.0])).min() < 1e-9
+        assert (damping, viscous) == pytest.approx((0.1 * anti * link, 0.1 * link))
+        error = np.log(two_mass_response(np.array([inertia, link, stiffness, damping, viscous]),
+                                         2j * np.pi * exact.frequency) / exact.value)
+        assert np.mean(error.real) == pytest.approx(0.0, abs=1e-9)  # of the right scale
+        off.append(sum(np.minimum(np.abs(part) / 0.01, 100.0).sum()
+                       for part in (error.real, error.imag)))
+    assert off == sorted(off)
+    half = np.exp(1.96 * np.sqrt(np.diag(np.linalg.inv(slopes.T @ slopes)) + np.square(
+        [0.01, 0.01, 0.01, 0.05, 0.05])))
+    np.testing.assert_allclose(list(found.parameters.values()), np.transpose(
+        [TWO, TWO / half, TWO * half]))
 
 
 def warned(
