@@ -396,6 +396,20 @@ def test_a_fit_has_to_be_better_by_a_hundredth(gain: float, better: bool) -> Non
     assert Comparison(TRUTH, TRUTH, 10.0 * gain, 0.1).better is better
 
 
+def test_columns_of_intervals_are_those_of_friction_at_their_rows() -> None:
+    """Of a recording whose first stretch is too short, and one of a single sample."""
+    samples = replace(lively(MODEL, 700, step=0.001), starts=(0, 70))
+    one = replace(lively(MODEL, 1), starts=(0,))
+    [found] = intervals_of(ARM, Experiment.of(MODEL, [one, samples]), 0.1, 100)
+    rows = 70 + 100 * np.arange(len(found))[:, None] + 5 * np.arange(23)
+    assert found.recording == 1 and found.first.tolist() == (rows[:, 1] + 1).tolist()
+    columns = MODEL.columns(samples)[:, ~ARM.moving]
+    np.testing.assert_allclose(found.columns, columns.transpose(2, 0, 1)[rows])
+    np.testing.assert_array_equal(found.velocity, samples.velocity[rows])
+    few = intervals_of(ARM, Experiment.of(MODEL, [samples]), 0.001, 5000)[0]
+    assert (few.steps, few.step) == (1, pytest.approx(0.005))
+
+
 def test_parts_of_intervals_keep_their_rows() -> None:
     whole = INTERVALS[0]
     assert [rows for rows, _ in whole.parts(2)][:2] == [slice(0, 2), slice(2, 4)]
