@@ -4,6 +4,7 @@ swings, until the accuracy is met."""
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -25,8 +26,10 @@ from robot_dynid.identified.structure import Structure
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.trajectories.single_joint import SineSwing
 from robot_dynid.types import RawLog, Samples
+from robot_dynid_extras.session import precision as module
 from robot_dynid_extras.session.adaptive_swings import Candidate
 from robot_dynid_extras.session.precision import (
+    MeasuredInformation,
     Resting,
     measured_information,
     measured_precision,
@@ -283,3 +286,52 @@ def test_precision_before_the_first_swing_is_that_of_the_noise_of_samples():
     np.testing.assert_array_equal(BEFORE.sizes, CRITERIA.sizes)
     assert not BEFORE.information.any() and BEFORE.names == CRITERIA.model.reduction.names
     assert BEFORE.deviations == pytest.approx(np.full(len(BEFORE.names), 1e3))
+
+
+def test_friction_that_holds_a_joint_is_the_larger_one_of_all_swings():
+    """Whichever joint swings; what each tells adds up."""
+    model, noise = CRITERIA.model, np.array([0.1, 0.07, 0.04])
+    parts = [swung(model, 2, [0.4, -0.7, 0.2], noise, 1, 0.95),
+             swung(model, 1, [0.1, 1.2, -0.3], 3.0 * noise, 2, 0.95)]
+    alone = [measured_information(Experiment.of(model, [one]), STEP) for one in parts]
+    both = measured_information(Experiment.of(model, parts), STEP)
+    np.testing.assert_allclose(both.held, np.fmax(*(one.held for one in alone)))
+    assert not np.isnan(both.held).any() and alone[0].held[0] != alone[1].held[0]
+    for name in ('information', 'resting', 'seconds'):
+        np.testing.assert_allclose(getattr(both, name), sum(getattr(one, name) for one in alone),
+                                   rtol=1e-6, atol=1e-9)
+    assert np.isnan(both.density).tolist() == [True, False, False]
+
+
+def test_measured_precision_adds_to_what_was_known_before(monkeypatch):
+    """Joints of which nothing was measured keep their noise; steps are those of most samples."""
+    rng, count = np.random.default_rng(0), len(BEFORE.names)
+    told = MeasuredInformation(rng.normal(size=(count, count)), np.array([0.3, np.nan, 0.5]),
+                               np.array([np.nan, 0.7, 0.9]), rng.normal(
+                                   size=(3, 3, count, count)), np.array([4.0, 0.0, 6.0]))
+    steps = []
+    recordings = [SimpleNamespace(time=np.arange(5) * 0.02), SimpleNamespace(
+        time=np.arange(90) * 0.004)]
+    monkeypatch.setattr(module, 'plausible_recordings', lambda robot, parts: (parts, ()))
+    monkeypatch.setattr(module, 'Recordings', lambda *_: Excerpted(recordings))
+    monkeypatch.setattr(module, 'choose', lambda *_, kind: SimpleNamespace(preprocessing=None))
+    monkeypatch.setattr(module, 'prepare', lambda robot, one, preprocessing: one)
+    monkeypatch.setattr(module, 'Experiment', SimpleNamespace(of=lambda model, samples: samples))
+    monkeypatch.setattr(module, 'measured_information', lambda experiment, step: (
+        steps.append(step), told)[1])
+    before = replace(BEFORE, information=rng.normal(size=(count, count)), resting=Resting(
+        rng.normal(size=(3, 3, count, count)), np.array([1.0, 2.0, 3.0])))
+    found = measured_precision(ROBOT, [], CRITERIA.model, before)
+    assert steps == [pytest.approx(0.004)]
+    np.testing.assert_allclose(found.information, before.information + told.information)
+    np.testing.assert_allclose(found.resting.grams, before.resting.grams + told.resting)
+    assert found.resting.seconds.tolist() == [5.0, 2.0, 9.0]
+    assert found.density.tolist() == [0.3, BEFORE.density[1], 0.5]
+    assert found.held.tolist() == [BEFORE.held[0], 0.7, 0.9]
+
+
+class Excerpted(list):
+    """Recordings of which no excerpt is needed."""
+
+    def excerpt(self):
+        """Return nothing."""
