@@ -390,6 +390,14 @@ def test_rollouts_of_a_fit_are_those_of_stretches_left_out() -> None:
     assert freed.shooting.free and np.any(freed.condensed.own[0])
 
 
+def test_rounds_of_a_fit_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    shot, condensed = Shot(TRUTH, (), TRUTH), Condensed(NOTHING, (), (), ())
+    monkeypatch.setattr(MultipleShooting, 'fit', lambda self, *_: (shot, condensed, 3))
+    found = Fitted(MultipleShooting(ARM, (), free=False), NOTHING, NOTHING, NOTHING, 4).settled(
+        NOTHING)
+    assert (found.rounds, found.shot, found.condensed) == (7, shot, condensed)
+
+
 @pytest.mark.parametrize(('gain', 'better'), [(0.0104, True), (0.0096, False)])
 def test_a_fit_has_to_be_better_by_a_hundredth(gain: float, better: bool) -> None:
     assert Comparison(TRUTH, TRUTH, gain, 0.001).better is better
