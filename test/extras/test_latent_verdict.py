@@ -35,7 +35,8 @@ def condensed(silent: int | None = None) -> tuple[Condensed, ...]:
     """Return equations of steps, to which one parameter may not matter."""
     found = []
     for k in range(COUNT):
-        root = np.random.default_rng(k).normal(size=(30, len(NAMES)))
+        root = np.random.default_rng(k).normal(size=(30, len(NAMES))) * np.geomspace(
+            0.1, 10.0, len(NAMES))
         if silent is not None:
             root[:, silent] = 0.0
         found.append(Condensed(root.T @ root, root.sum(axis=0), NOTHING, NOTHING, NOTHING,
@@ -110,6 +111,11 @@ def test_a_fit_that_is_surely_better_is_kept_with_its_deviations(
     np.testing.assert_allclose(found.covariance, expected)
     assert (found.method, found.degrees_of_freedom, found.rank) == ('latent', degrees, len(NAMES))
     assert found.not_excited == () and found.warnings == ()
+    total = np.sum([one.normal for one in condensed()], axis=0)
+    size = np.sqrt(np.diag(total))
+    assert found.condition_raw == pytest.approx(np.sqrt(np.linalg.cond(total)), rel=1e-4)
+    assert found.condition == pytest.approx(np.sqrt(np.linalg.cond(
+        total / np.outer(size, size))), rel=1e-4)
 
 
 def test_a_parameter_without_equations_is_not_excited(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,7 +33,7 @@ from robot_dynid.estimation.errors_in_variables.instrumental import (
 from robot_dynid.estimation.estimate import Details, Estimate, Estimator
 from robot_dynid.estimation.experiment import Experiment, TorqueModel
 from robot_dynid.estimation.friction_selection.selection_data import Named
-from robot_dynid.estimation.information import EXTRA, FILTERED, RAW, Batch, Information
+from robot_dynid.estimation.information import EXTRA, Batch, Information
 from robot_dynid.estimation.least_squares import LeastSquares, estimate_of, solve
 from robot_dynid.estimation.uncertainty.between_recordings import covariance, stretches
 from robot_dynid.estimation.uncertainty.held_out import surely_lower
@@ -403,16 +403,13 @@ def _estimate(
 
 
 def _factor(one: Condensed) -> FloatArray:
-    """Return equations (b, b + 3) of the step with the normal equations of a stretch."""
+    """Return equations (b, b + 3) with the normal matrix of a stretch, their values left out."""
     scale = np.sqrt(np.maximum(np.diag(one.normal), 1e-300))
     values, vectors = np.linalg.eigh(one.normal / np.outer(scale, scale))
-    known = values > ROUNDING * values[-1]
-    root = np.sqrt(np.where(known, values, 0.0))
+    root = np.sqrt(np.where(values > ROUNDING * values[-1], values, 0.0))
     b = len(scale)
     wide = np.zeros((b, b + EXTRA))
     wide[:, :b] = (root[:, None] * vectors.T) * scale
-    right = np.divide(vectors.T @ (one.right / scale), root, out=np.zeros(b), where=known)
-    wide[:, b + FILTERED] = wide[:, b + RAW] = right
     return wide
 
 
