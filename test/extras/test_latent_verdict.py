@@ -16,6 +16,7 @@ from robot_dynid.estimation import ESTIMATORS
 from robot_dynid.estimation.estimate import Estimate, student_quantile
 from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.estimation.uncertainty.between_recordings import covariance
+from robot_dynid.friction import law_from
 from robot_dynid.signals.unfiltered import AsRecorded
 from robot_dynid.types import FloatArray
 from robot_dynid_extras.latent import latent
@@ -62,7 +63,7 @@ def verdict(
 
     def misfit(of: object, group: Sequence[int], rounds: int) -> float:
         asked.append((of, list(group), rounds))
-        return float(before[len(asked) - 1])
+        return float(before[(len(asked) - 1) % 8])
 
     problem: Any = SimpleNamespace(with_known_parameters=SimpleNamespace(misfit=misfit))
     fit = LatentFit(state, condensed(silent), 17, ())
@@ -160,6 +161,31 @@ def test_a_fit_is_contradicted_beyond_the_chance_of_instruments(
     assert details.sure and details.kept is not bool(named)
     for one in details.contradicted:
         assert (one.bias, one.std) == pytest.approx((moved[one.name], 0.02))
+
+
+@pytest.mark.parametrize('gain', [0.5, -0.5])
+def test_laws_are_those_of_a_fit_that_is_kept(gain: float, monkeypatch: pytest.MonkeyPatch
+                                              ) -> None:
+    """Where others are chosen, and where nothing runs away."""
+    verdict(monkeypatch, [gain] * 8, MOVED, spread_of(0.01), AGREE)
+    experiment = replace(EXPERIMENT, as_recorded=AsRecorded(NOTHING, print))
+    chosen, other = ([('coulomb', law_from('coulomb', {'width': width}))] * 3
+                     for width in (0.05, 0.02))
+    better: list[Any] = [tuple(other), tuple(chosen)]
+    monkeypatch.setattr(latent, 'better_laws', lambda fit, own, without, progress: better[
+        0] if own is chosen and without == [(), (), ()] and progress is print else None)
+    laws = ESTIMATORS['latent'].laws
+    found = laws(experiment, chosen, [(), (), ()])
+    assert list(found) == (other if gain > 0.0 else chosen)
+    better.pop(0)
+    monkeypatch.setattr(latent, 'with_laws', lambda *_: pytest.fail('nothing to compare'))
+    assert laws(experiment, chosen, [(), (), ()]) is chosen
+
+    def run_away(*_: object) -> None:
+        raise np.linalg.LinAlgError
+
+    monkeypatch.setattr(Fitted, 'of', run_away)
+    assert laws(experiment, chosen, [(), (), ()]) is chosen
 
 
 def test_misfits_are_of_groups_with_parameters_of_all_others() -> None:
