@@ -243,3 +243,7 @@ def test_a_fit_begins_with_the_motion_of_the_start(monkeypatch: pytest.MonkeyPat
         Fitted.of(experiment, START)
     with pytest.raises(DataError, match='samples that passed a filter do not do'):
         Fitted.of(EXPERIMENT)
+
+
+def test_the_method_latent_alone_estimates_the_motion() -> None:
+    assert [name for name, one in ESTIMATORS.items() if one.estimates_motion] == ['latent']
