@@ -226,15 +226,15 @@ def _open(
 
 def _silent(equations_of_ten: FloatArray) -> tuple[str, ...]:
     """Return the combinations (n,) of parameters without information, as text."""
-    design = informative(equations_of_ten)
+    design, names = informative(equations_of_ten), np.array(PARAMETERS)
     norms = np.linalg.norm(design, axis=0)
-    scale = np.where(norms > 0.0, norms, 1.0)
-    _, s, vt = np.linalg.svd(design / scale)
-    directions = []
-    for row in vt[s <= RANK_TOLERANCE * s[0]] / scale:
+    shown = norms > 0.0
+    _, s, vt = np.linalg.svd(design[:, shown] / norms[shown])
+    directions = names[~shown].tolist()
+    for row in vt[s <= RANK_TOLERANCE * s.max(initial=0.0)] / norms[shown]:
         row = row / row[np.argmax(np.abs(row))]
         text = ' '.join(f'{value:+.3g} {name}' for value, name in zip(
-            row, PARAMETERS, strict=True) if abs(value) > WRITTEN_COEFFICIENT)
+            row, names[shown], strict=True) if abs(value) > WRITTEN_COEFFICIENT)
         directions.append(text.removeprefix('+').removeprefix('1 '))
     return tuple(directions)
 
