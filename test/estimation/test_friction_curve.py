@@ -143,6 +143,25 @@ def test_the_covariance_includes_the_logarithms_of_searched_shapes() -> None:
                                atol=1e-3 * np.abs(hessian).max())
 
 
+def test_every_speed_left_out_has_the_best_shape_of_the_others() -> None:
+    rng = np.random.default_rng(1)
+    some = points(stribeck(LADDER) + 0.05 * rng.standard_normal(12), std=0.05)
+    law, friction = law_from('coulomb'), np.array([p.friction for p in some])
+    (shape,) = law.shapes
+    grid = [law, *(replace(law, **{shape.name: value}) for value in np.geomspace(
+        shape.low, shape.high, 2 * shape.count))]
+    tables, expected = [odd_columns(one, LADDER) for one in grid], []
+    for k in range(12):
+        rest = np.delete(np.arange(12), k)
+        fits = [np.linalg.lstsq(table[rest], friction[rest], rcond=None) for table in tables]
+        missed = [np.sum((t[rest] @ f[0] - friction[rest])**2)
+                  for t, f in zip(tables, fits, strict=True)]
+        best = int(np.argmin(missed))
+        expected.append((tables[best][k] @ fits[best][0] - friction[k])
+                        / np.hypot(0.05, 0.01 * friction[k]))
+    np.testing.assert_allclose(held_out_errors(law, some), np.square(expected), rtol=1e-5)
+
+
 def test_laws_that_slide_alike_are_tried_once() -> None:
     found = distinguishable_laws(points(coulomb(LADDER)))
     assert next(iter(found)) == 'coulomb' and {'two-speed', 'stribeck'} < set(found)

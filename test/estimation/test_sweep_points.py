@@ -18,7 +18,7 @@ from robot_dynid.estimation.friction_sweeps import (
 )
 from robot_dynid.signals.single_joint_motion import SingleJointMotion
 
-POSE = (0.3, 0.7, -0.4)
+POSE = (0.0, 0.7, -0.4)
 
 
 def sweep(speed, start, ends=(0.1, 1.4), count=27, friction=0.0, noise=(), pose=POSE, joint=1,
@@ -46,8 +46,8 @@ def test_torque_of_a_pair_is_compared_at_equal_positions():
 @pytest.mark.parametrize(('change', 'fits'), [
     ({'speed': -0.5 / 0.951}, True), ({'speed': -0.5 / 0.949}, False),
     ({'speed': -0.5 * 0.951}, True), ({'speed': -0.5 * 0.949}, False), ({'speed': 0.5}, False),
-    ({'pose': (0.399, 9.0, -0.4)}, True), ({'pose': (0.401, 0.7, -0.4)}, False),
-    ({'pose': (0.3, 0.7, -0.499)}, True), ({'pose': (0.3, 0.7, -0.501)}, False),
+    ({'pose': (0.1, 9.0, -0.4)}, True), ({'pose': (0.101, 0.7, -0.4)}, False),
+    ({'pose': (0.0, 0.7, -0.499)}, True), ({'pose': (0.0, 0.7, -0.501)}, False),
     ({'ends': (0.74, 3.0)}, True), ({'ends': (0.76, 3.0)}, False),
     ({'ends': (-2.0, 0.76)}, True), ({'ends': (-2.0, 0.74)}, False),
     ({'ends': (1.2, 1.58)}, True), ({'ends': (1.22, 1.6)}, False)])
@@ -55,6 +55,12 @@ def test_stretches_pair_at_one_speed_and_pose_over_half_of_the_shorter(change, f
     there, back = sweep(0.5, 0.0), sweep(**{'speed': -0.5, 'start': 2.0, **change})
     pairs, alone = pair_stretches([there, back])
     assert len(pairs) == fits and alone == ([] if fits else [there, back])
+
+
+def test_stretches_pair_at_the_very_limits_and_not_without_speed():
+    there = sweep(20.0, 0.0, (0.0, 1.0))
+    assert len(pair_stretches([there, sweep(-19.0, 1.0, (0.5, 3.0))])[0]) == 1
+    assert pair_stretches([sweep(0.0, 0.0, path=(0.1, 0.1))]) == ([], [])
 
 
 def test_a_stretch_pairs_with_the_backward_one_nearest_in_time_once():
@@ -168,10 +174,11 @@ def test_points_are_grouped_by_speed_and_every_omission_has_its_note():
 @pytest.mark.parametrize(('change', 'noted'), [
     ({}, True), ({'start': 3.49}, True), ({'start': 3.51}, False), ({'start': 0.01}, True),
     ({'start': 0.0}, False), ({'speed': -0.95 * 2.005}, True), ({'speed': -0.95 * 1.99}, False),
-    ({'path': (1.3, 1.3)}, True), ({'path': (1.3, 1.45)}, False), ({'path': (1.3, -1.05)}, True),
-    ({'path': (1.3, -1.15)}, False), ({'seconds': 0.2}, True), ({'seconds': 0.19}, False)])
+    ({'path': (1.3, 1.2)}, True), ({'path': (1.3, 1.3)}, False), ({'path': (1.3, -0.95)}, True),
+    ({'path': (1.3, -1.05)}, False), ({'path': (1.3, 1.25)}, True),
+    ({'seconds': 0.2}, True), ({'seconds': 0.19}, False)])
 def test_short_sweeps_are_noted_if_they_directly_return(change, noted):
-    there = sweep(2.0, 0.0, count=0, path=(0.1, 1.3))
+    there = sweep(2.0, 0.0, count=0, path=(0.125, 1.25))
     back = sweep(**{'speed': -2.0, 'start': 1.6, 'count': 0, 'path': (1.3, 0.2), **change})
     assert len(friction_of_joint('a', [there, back]).notes) == noted
 
