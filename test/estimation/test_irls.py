@@ -1,4 +1,4 @@
-"""Robust fits against statsmodels, and what gross outliers do to them."""
+"""Robust fits (`estimation.irls`) against statsmodels, and what gross outliers do to them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,14 @@ from random_robots import random_urdf
 from tolerances import SAME_ESTIMATE
 
 from robot_dynid.errors import UsageError
-from robot_dynid.estimation import ESTIMATORS, RobustLeastSquares, Status
+from robot_dynid.estimation import ESTIMATORS, RobustLeastSquares, Status, irls
 from robot_dynid.estimation.experiment import Experiment, TorqueModel, row_weights
-from robot_dynid.estimation.irls import NORMS, Huber, Tukey
+from robot_dynid.estimation.irls import NORMS, Huber, RobustDetails, Tukey, run_round
+from robot_dynid.estimation.least_squares import batch_scores, solve
+from robot_dynid.estimation.uncertainty.between_recordings import (
+    friction_scales,
+    scatter_covariance,
+)
 from robot_dynid.robot.urdf import robot_from_urdf
 from robot_dynid.types import Samples
 
@@ -180,3 +185,92 @@ def test_weights_that_all_vanish_leave_those_of_before(
 def test_unknown_weights_are_refused() -> None:
     with pytest.raises(UsageError, match="robust 'cauchy': choose one of huber, tukey"):
         RobustLeastSquares('cauchy')
+
+
+@pytest.mark.parametrize('most', [10_000, 700])
+@pytest.mark.parametrize('norm', [Huber(), Tukey()])
+def test_a_round_is_that_of_the_dense_equations(
+    model: TorqueModel, norm: Huber | Tukey, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The median may be that of every third sample of all chunks."""
+    monkeypatch.setattr(irls, 'MEDIAN_SAMPLES', most)
+    samples = spoiled(model, 0.08)
+    experiment = Experiment.of(model, [samples])
+    values, scale = 1.002 * truth_of(model), np.array([0.31, 0.17, 0.06])
+    found = run_round(experiment, norm, (values, scale))
+    design, effort = stacked(model, samples)
+    residual = (effort - design @ values).reshape(-1, 3)
+    weight, slope = norm.weight(residual / scale), norm.slope(residual / scale)
+    root = (np.sqrt(weight) / scale).ravel()
+    solved = np.linalg.lstsq(design * root[:, None], effort * root, rcond=None)[0]
+    assert found.solution.values == pytest.approx(solved, rel=1e-7, abs=1e-8)
+    median = np.median(np.abs(residual[::1 if most > 2000 else 3]), axis=0) / 0.6744897501960817
+    assert found.median_scale == pytest.approx(median)
+    assert found.slope == pytest.approx(slope.mean(axis=0))
+    assert found.low == pytest.approx(np.mean(weight < 0.5, axis=0))
+    assert found.used == pytest.approx(np.sum(weight > 0.0, axis=0))
+    assert found.low[0] > 0.0 and found.scale is scale
+    change = root * (design @ (solved - values))
+    assert found.moved == pytest.approx(max(
+        np.sqrt(np.mean(change**2)), np.max(np.abs(median / scale - 1.0))))
+    near = run_round(experiment, norm, (values, median))
+    change = near.solution.values - values
+    unit = (np.sqrt(norm.weight(residual / median)) / median).ravel()
+    assert near.moved == pytest.approx(np.sqrt(np.mean((unit * (design @ change)) ** 2)))
+
+
+@pytest.mark.parametrize('robust', NORMS)
+def test_deviations_count_the_slope_and_the_weights(model: TorqueModel, robust: str) -> None:
+    experiment = Experiment.of(model, [spoiled(model, 0.05)])
+    estimate = RobustLeastSquares(robust, tolerance=1e-12, rounds=1000).fit(experiment)
+    last = run_round(experiment, NORMS[robust][-1], (estimate.values, estimate.details.scale))
+    bread = np.sqrt(last.slope) / last.scale
+    solution = solve(experiment.information, bread)
+    solution = type(solution)(estimate.values, solution.root, solution.design, solution.rank, ())
+    scores = [batch_scores(one, bread, solution, (other, np.ones(3))) for one, other in (
+        (experiment.information, last.information),
+        (experiment.information.distinct, last.information.distinct))]
+    covariance, degrees = scatter_covariance(
+        experiment.information, scores[0], friction_scales(model, estimate.values), scores[1])
+    np.testing.assert_allclose(estimate.covariance, covariance, rtol=1e-5,
+                               atol=1e-8 * np.abs(covariance).max())
+    assert estimate.degrees_of_freedom == degrees
+    assert list(estimate.details.down_weighted.values()) == pytest.approx(last.low.tolist())
+
+
+@pytest.mark.parametrize('robust', NORMS)
+def test_a_robust_fit_settles_within_as_many_rounds_as_it_needs(
+    model: TorqueModel, robust: str
+) -> None:
+    experiment = Experiment.of(model, [spoiled(model, 0.05)])
+    first = RobustLeastSquares('huber').fit(experiment).details.rounds
+    needed = RobustLeastSquares(robust).fit(experiment).details.rounds
+    limit = first if robust == 'huber' else max(first, needed - first)
+    assert RobustLeastSquares(robust, rounds=limit).fit(experiment).status is Status.OK
+    if limit > first or robust == 'huber':
+        short = RobustLeastSquares(robust, rounds=limit - 1).fit(experiment)
+        assert short.status is Status.NOT_SETTLED and short.details.rounds == needed - 1
+
+
+@pytest.mark.parametrize(('share', 'warned'), [(0.092, False), (0.104, True)])
+def test_a_tenth_of_samples_with_less_than_half_weight_is_warned_of(
+    model: TorqueModel, share: float, warned: bool
+) -> None:
+    samples = lively(model, 1000, noise=0.01)
+    assert samples.effort is not None
+    effort = samples.effort.copy()
+    effort[:round(1000 * share), 1] += 20.0 * np.abs(effort).max()
+    estimate = ESTIMATORS['irls'].fit(Experiment.of(model, [with_effort(samples, effort)]))
+    name = model.robot.row_names[1]
+    low = estimate.details.down_weighted[name]
+    assert 0.088 < low < 0.115 and (low > 0.1) == warned
+    assert estimate.warnings == ((
+        f'joint {name}: {low:.0%} of its samples have less than half weight, because they are '
+        'far from the model',) if warned else ())
+
+
+def test_robust_weights_are_told_in_a_sentence() -> None:
+    details = RobustDetails('tukey', 17, np.ones(2), {'a': 0.0312, 'b': 0.25})
+    assert details.sentence(('a', 'b')) == (
+        'Tukey weights, converged after 17 rounds; samples with less than half weight: '
+        'a 3.1 %, b 25.0 %')
