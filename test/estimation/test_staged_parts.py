@@ -10,16 +10,26 @@ import pytest
 from motions import torque_model, truth_of, with_effort
 
 from robot_dynid.document import number
+from robot_dynid.effects import JointFriction
 from robot_dynid.errors import DataError
+from robot_dynid.estimation import StagedLeastSquares, Status
 from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.estimation.information import Accumulator
-from robot_dynid.estimation.least_squares import batch_covariance, joint_weights, solve
+from robot_dynid.estimation.least_squares import (
+    batch_covariance,
+    joint_weights,
+    residual_noise,
+    solve,
+    unknown_columns,
+)
 from robot_dynid.estimation.staged.joint_effort import (
+    JointEffort,
     LockedPlace,
     joint_efforts,
     joint_motions,
     locked_motions,
     single_joint_data,
+    single_joint_errors,
     single_joint_mask,
 )
 from robot_dynid.estimation.staged.least_squares import (
@@ -27,6 +37,7 @@ from robot_dynid.estimation.staged.least_squares import (
     StagedDetails,
     StageSummary,
     fit_stage,
+    fit_stages,
     nominal_parameters,
 )
 from robot_dynid.estimation.staged.procedure import (
@@ -44,6 +55,7 @@ from robot_dynid.estimation.staged.procedure import (
     stage_regressor,
 )
 from robot_dynid.estimation.staged.stage_fit import Knowledge, coherent, stage_fit
+from robot_dynid.estimation.uncertainty.held_out import explained_share, held_out
 from robot_dynid.reduction.numeric import SEED
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.types import Samples
@@ -365,3 +377,87 @@ def test_efforts_of_joints_are_those_while_they_move_alone():
     idle = joint_efforts(experiment(motions=(2,)))
     assert not idle.total.factors[0].any() and len(idle.total.factors[0]) == 3 + int(
         MODEL.structure[0].sum())
+
+
+def test_what_no_stage_determines_is_nominal_and_open():
+    """Of links; rotors and friction have no nominal values and a thousandth of the weight."""
+    longer = experiment(motions=(2,)).recordings
+    about = Experiment.of(MODEL, [*longer, *experiment(motions=(1,), count=400).recordings])
+    motions, data = zip(*single_joint_data(about), strict=True)
+    stages = [Stage('last', motions[:1], (2,), names_from(MODEL, 2)),
+              Stage('middle', motions[1:], (1,), names_from(MODEL, 1))]
+    state = Knowledge.none(len(NAMES), np.max([d.size() for d in data], axis=0))
+    summaries, degrees = [], []
+    for stage, information in zip(stages, data, strict=True):
+        summary, freedom, state = fit_stage(MODEL, stage, information, state)
+        summaries.append(summary)
+        degrees.append(freedom)
+    found = fit_stages(about, stages, data)
+    directions, reach = state.free.directions, MODEL.moderate_effort
+    faint = np.any(MODEL.reduction.matrix[:, 30:] != 0.0, axis=1)
+    assert faint.any() and not faint.all()
+    weight = reach.max(axis=0) * np.where(faint, 1e-3, 1.0)
+    away = weight * (nominal_parameters(MODEL) - state.values)
+    free = np.linalg.lstsq(weight[:, None] * directions, away, rcond=None)[0]
+    assert found.values == pytest.approx(state.values + directions @ free, rel=1e-9, abs=1e-12)
+    share = np.max(reach / state.sizes[:, None], axis=0)
+    moved = directions / share[state.free.owners]
+    too_much = (np.abs(moved) * share[:, None] > 0.1) & (np.abs(directions) > 1e-9)
+    rows = too_much.any(axis=1)
+    slight = np.where(rows[:, None], 0.0, moved)
+    assert found.covariance == pytest.approx(state.covariance + slight @ slight.T)
+    left = {*np.flatnonzero(rows), *unknown_columns(about, np.diag(state.covariance))}
+    assert found.not_excited == tuple(NAMES[i] for i in sorted(left)) and 5 < len(left) < 15
+    assert found.status is Status.NOT_EXCITED and found.method == 'staged'
+    assert found.rank == sum(len(s.found) for s in summaries) == len(NAMES) - directions.shape[1]
+    assert found.degrees_of_freedom == min(degrees) < max(degrees)
+    assert found.condition == max(s.condition_number for s in summaries)
+    assert found.condition_raw == max(s.condition_number_raw for s in summaries)
+    assert found.noise == pytest.approx(residual_noise(about.information, found.values))
+    assert found.directions.tolist() == np.where(rows[:, None], directions, 0.0).tolist()
+    assert found.details.stages == tuple(summaries) and found.shares is None
+
+
+def test_staged_least_squares_predicts_a_share_of_every_joint_while_it_moves():
+    about = experiment(1.0)
+    found = StagedLeastSquares().fit(about)
+    data = {motion.moving: information for motion, information in single_joint_data(about)}
+    assert found.shares == pytest.approx([
+        explained_share(data[j], found.values)[j] for j in range(3)])
+    assert len(set(found.shares.round(6))) == 3
+    assert (found.remedy != '') == (found.not_excited != ())
+    exact = StagedLeastSquares().fit(experiment(0.0))
+    assert exact.status is Status.OK and exact.remedy == '' and exact.not_excited == ()
+
+
+@pytest.mark.parametrize('joint', [0, 1, 2])
+def test_the_effort_of_a_joint_has_the_sums_that_it_shows(joint):
+    about = experiment(0.0)
+    motion = joint_motions(ROBOT, about.recordings)[joint]
+    part = JointEffort.during(MODEL, motion)
+    (samples,) = motion.recordings
+    effort = part.effort(samples, part.combination @ truth_of(MODEL))[:, joint]
+    assert effort == pytest.approx(samples.effort[:, joint], rel=1e-8, abs=1e-8)
+    assert part.structure[joint].all() and not np.delete(part.structure, joint, axis=0).any()
+    friction = next(b for b in MODEL.blocks if isinstance(b, JointFriction))
+    more, count = part.with_friction(friction), len(friction.names)
+    assert more.blocks == (*part.blocks, friction) and more.joint == joint
+    assert more.reduction.standard == (*part.reduction.standard, *friction.names)
+    rows, columns = part.reduction.matrix.shape
+    assert more.reduction.pivots.tolist() == [
+        *part.reduction.pivots.tolist(), *range(columns, columns + count)]
+    expected = np.zeros((rows + count, columns + count))
+    expected[:rows, :columns], expected[rows:, columns:] = part.reduction.matrix, np.eye(count)
+    assert more.reduction.matrix.tolist() == expected.tolist()
+
+
+def test_errors_of_single_joints_are_mean_logarithms_of_held_out_ones():
+    about = experiment(0.3)
+    found = single_joint_errors(MODEL, about.recordings)
+    for joint, motion in enumerate(joint_motions(ROBOT, about.recordings)):
+        part = Experiment.of(JointEffort.during(MODEL, motion), motion.recordings)
+        folds = held_out(part.information).folds[:, joint]
+        assert found[joint] == pytest.approx(np.mean(np.log(np.sqrt(folds))))
+        assert found[joint] == pytest.approx(np.log(0.3), abs=0.1)
+    still = replace(about.recordings[0], position=np.tile(PLACE, (800, 1)))
+    assert single_joint_errors(MODEL, [still]).tolist() == [np.inf]
