@@ -1,4 +1,5 @@
-"""The causes of what both encoders of a joint differ by, from recordings of known truth."""
+"""The causes of what both encoders of a joint differ by (`estimation.deflection_fit`), from
+recordings of known truth and against the dense equations."""
 
 from __future__ import annotations
 
@@ -8,19 +9,24 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 from motions import Sines
+from scipy import stats
 
 from robot_dynid import RawLog, load_robot
 from robot_dynid.dynamics import rigid_body
-from robot_dynid.effects.deflection_causes import CAUSES
+from robot_dynid.effects import JointFriction, RotorInertia
+from robot_dynid.effects.deflection_causes import CAUSES, Deflected
 from robot_dynid.estimation.deflection_fit import (
     QUANTITIES,
     DeflectionFit,
     Determined,
     fit_deflections,
 )
+from robot_dynid.estimation.experiment import batch_samples
+from robot_dynid.estimation.information import Accumulator
+from robot_dynid.estimation.least_squares import batch_covariance, joint_weights, solve
 from robot_dynid.identified.structure import Structure
 from robot_dynid.signals.prepare import Preprocessing, prepare, repair
-from robot_dynid.types import FloatArray
+from robot_dynid.types import FloatArray, Samples
 
 ARM = load_robot('planar_3r')
 RATE = 500.0
@@ -195,3 +201,85 @@ def test_a_delay_is_shown_if_what_is_left_of_it_exceeds_what_is_unexplained(
     assert fit.shows_delay(undone) is shown
     assert fit.determined == (('delay',) if determined else ())
     assert set(fit.open) == set(QUANTITIES) - set(fit.determined)
+
+
+def dense(
+    parts: list[tuple[Samples, FloatArray]], joint: int, values: FloatArray, spread: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, int]:
+    """Return coefficients, covariance, centred table, means and degrees by equations in full.
+
+    ``parts`` are recordings and the torque (b, N) through the gear by each of ``values`` (b,).
+    """
+    ends = np.concatenate([s.position[:, joint] for s, _ in parts])
+    middle, travel, late = 0.5 * (ends.min() + ends.max()), np.ptp(ends), 0.0
+    for _ in range(3):
+        tables = []
+        for samples, torque in parts:
+            one = Deflected(samples, joint, samples.motor_position[:, joint], values @ torque,
+                            late, middle, travel)
+            tables.append(np.vstack([*(c.columns(one) for c in CAUSES.values()), one.measured]))
+        centred = [table - table.mean(axis=1, keepdims=True) for table in tables]
+        tall = np.hstack(centred)
+        found = np.linalg.lstsq(tall[:-1].T, tall[-1], rcond=1e-12)[0]
+        late = float(found[2])
+    accumulator = Accumulator(tuple('sdthgab'), np.ones((1, 7), dtype=bool),
+                              batch_samples(parts[0][0]), tall.shape[1])
+    for (samples, _), table in zip(parts, centred, strict=True):
+        accumulator.begin(samples)
+        accumulator.add(table[None, :-1], table[-1:].T, table[-1:].T)
+    information = accumulator.information()
+    weights = joint_weights(information)
+    covariance, degrees = batch_covariance(information, weights, solve(information, weights))
+    change = -found[0] * np.linalg.pinv(tall[:-1].T) @ np.hstack([t for _, t in parts]).T
+    means = np.array([table.mean(axis=1) for table in tables])
+    return found, covariance + change @ spread @ change.T, tall, means, degrees
+
+
+@pytest.mark.parametrize(('gear', 'joint'), [
+    (Gear(), 2), (Gear(loop=4e-5, eccentric=2e-4), 0), (stiff(Gear(noise=2e-5)), 1)])
+def test_quantities_and_intervals_are_those_of_the_dense_equations(gear: Gear, joint: int) -> None:
+    model = Structure.uniform(ARM, True, 'coulomb', {'width': 0.01}).torque_model(ARM)
+    standard = np.zeros(len(model.reduction.standard))
+    standard[:ARM.nominal.size] = ARM.nominal.ravel()
+    values = model.reduction.base(standard)
+    root = 2e-3 * np.random.default_rng(1).normal(size=(len(values), len(values)))
+    covariance = root @ root.T
+    samples = [prepare(ARM, repair(ARM, recorded(gear, seed, seconds)), SETTINGS)
+               for seed, seconds in ((3, 5.0), (4, 7.0))]
+    fit = fit_deflections(model, values, covariance, samples)[joint]
+    behind = ~model.base_of(JointFriction, RotorInertia)
+    parts = [(s, model.columns(s.with_motion(lambda whole: whole))[joint][behind].copy())
+             for s in samples]
+    found, spread, table, means, degrees = dense(
+        parts, joint, values[behind], covariance[np.ix_(behind, behind)])
+    quantile = stats.t.ppf(0.975, degrees)
+    assert fit.joint == ARM.joints[joint]
+
+    def check(one: Determined, value: float, std: float) -> None:
+        assert one.value == pytest.approx(value, rel=1e-4)
+        assert one.std == pytest.approx(std, rel=1e-3)
+        assert (one.lower, one.upper) == pytest.approx(
+            (one.value - quantile * one.std, one.value + quantile * one.std))
+
+    soft, deviation = found[0], np.sqrt(spread[0, 0])
+    low, high = soft - quantile * deviation, soft + quantile * deviation
+    assert fit.stiffness.value == pytest.approx(1.0 / soft if soft > 0.0 else np.inf, rel=1e-4)
+    assert fit.stiffness.std == pytest.approx(deviation / soft**2, rel=1e-3)
+    assert fit.stiffness.lower == pytest.approx(1.0 / high if high > 0.0 else np.inf, rel=1e-3)
+    assert fit.stiffness.upper == pytest.approx(1.0 / low if low > 0.0 else np.inf, rel=1e-3)
+    assert fit.stiffness.determined == (low > 0.0) == (gear.stiffness < 1e9)
+    slope = np.array([2.0 * found[1] / soft**3, -1.0 / soft**2])
+    check(fit.damping, -found[1] / soft**2, np.sqrt(slope @ spread[:2, :2] @ slope))
+    assert fit.damping.determined == (fit.stiffness.determined and fit.damping.lower > 0.0)
+    check(fit.delay, found[2], np.sqrt(spread[2, 2]))
+    for one, rows in ((fit.hysteresis, slice(3, 5)), (fit.kinematic_error, slice(5, 7))):
+        square = table[rows] @ table[rows].T / table.shape[1]
+        check(one, np.sqrt(np.mean((found[rows] @ table[rows]) ** 2)),
+              np.sqrt(np.trace(square @ spread[rows, rows])))
+    zeros, mean = means[:, -1] - means[:, :-1] @ found, means[:, :-1].mean(axis=0)
+    check(fit.zero, zeros.mean(), np.sqrt(mean @ spread @ mean + (zeros[0] - zeros[1])**2 / 4.0))
+    for one in (fit.delay, fit.hysteresis, fit.kinematic_error, fit.zero):
+        assert one.determined == (abs(one.value) > quantile * one.std)
+    assert fit.rms == pytest.approx(np.std(table[-1]), rel=1e-6)
+    assert fit.residual == pytest.approx(np.std(table[-1] - found @ table[:-1]), rel=1e-4)
+    assert fit.late == pytest.approx(abs(found[2]) * np.sqrt(np.mean(table[2]**2)), rel=1e-4)
