@@ -179,9 +179,10 @@ def test_methods_that_solve_for_everything_at_once_say_so():
     assert ESTIMATORS['elastic'].seeks_elastic_joints
 
 
-def bounded(values, std, matrix=None, standard=None, passive=('a', 'c', 'e')):
+def bounded(values, std, matrix=None, standard=None, passive=('a', 'c', 'e'), present=1.0):
     """Return an estimate whose friction is bounded, and the data of five parameters."""
     data = Data(300)
+    data.columns[:, 1] *= present
     friction = object.__new__(type('Friction', (JointFriction,), {'nonnegative': passive}))
     model = SimpleNamespace(blocks=(friction,), reduction=SimpleNamespace(
         names=NAMES, matrix=np.eye(5) if matrix is None else matrix))
@@ -208,6 +209,11 @@ def test_negative_friction_of_passive_axes_is_zero_and_the_rest_follows():
     assert found.covariance.tolist() == np.diag(np.square([0.1, 0.1, 0.1, 1.0, 0.001])).tolist()
     _, found, _, _ = bounded([0.4, -2.0, -0.3, 30.0, 0.1], [0.1, 0.1, 9.0, 1.0, 0.1])
     assert found.warnings == ('before',) and found.values[2] == 0.0
+
+
+def test_parameters_without_columns_stay_beside_bounded_friction():
+    _, found, _, _ = bounded([0.4, -2.0, -0.3, 30.0, 0.1], np.full(5, 0.1), present=0.0)
+    assert found.values[1] == -2.0 and np.isfinite(found.values).all() and found.values[2] == 0.0
 
 
 @pytest.mark.parametrize('change', [
