@@ -56,6 +56,9 @@ def test_the_motions_named_close_what_is_open(name):
             assert j != one.motion.moving
             assert limits.lower[j] <= angle <= limits.upper[j]
             assert one.motion.position[j] == angle
+            steps = np.array([-0.2, 0.2]) if model.robot.types[j] == 'prismatic' else \
+                np.pi / 4 * np.array([-2, -1, 1, 2])
+            assert np.min(np.abs(steps - (angle - 0.1))) < 1e-9
 
 
 def test_motions_to_add_and_advice_are_empty_when_no_direction_is_open():
@@ -83,3 +86,22 @@ def test_advice_asks_for_a_faster_swing_when_a_recorded_one_shows_little():
     assert advice(model, recorded, direction) == (
         'record in addition, all other joints locked as before: joint_3 swinging faster or '
         'longer (for mx3)')
+
+
+def shown_size(model, motion, direction, reach):
+    """Return the effort of the moving joint along a direction (b,) of unit effort."""
+    columns = stage_regressor(model, Stage('', (motion,), (motion.moving,), ()))[motion.moving]
+    return float(np.sqrt(np.mean((direction @ (columns / reach[:, None])) ** 2)))
+
+
+@pytest.mark.parametrize('size', [0.104, 0.096])
+def test_a_recorded_swing_shows_what_makes_a_tenth_of_the_effort(size):
+    """A mixture of what joint 3 shows and of what it does not."""
+    model = torque_model(load_robot('planar_3r'))
+    motion, reach = LockedJointsMotion(2, np.zeros(3)), model.moderate_effort.max(axis=0)
+    seen, unseen_one = (np.array([name == n for n in model.reduction.names], dtype=float)
+                        for name in ('mx3', 'mx1'))
+    share = size / shown_size(model, motion, seen, reach)
+    direction = share * seen + np.sqrt(1.0 - share**2) * unseen_one
+    added, _ = motions_to_add(model, [motion], (direction / reach)[:, None])
+    assert any(one.turned == () for one in added) == (size > 0.1)
