@@ -4,6 +4,7 @@ open, and no others are."""
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from robot_dynid.estimation.staged.procedure import (
     motions_to_add,
     stage_regressor,
 )
+from robot_dynid.robot.model import PRISMATIC
 from robot_dynid.robot.robot_file import load_robot
 
 
@@ -56,7 +58,7 @@ def test_the_motions_named_close_what_is_open(name):
             assert j != one.motion.moving
             assert limits.lower[j] <= angle <= limits.upper[j]
             assert one.motion.position[j] == angle
-            steps = np.array([-0.2, 0.2]) if model.robot.types[j] == 'prismatic' else \
+            steps = np.array([-0.2, 0.2]) if model.robot.types[j] == PRISMATIC else \
                 np.pi / 4 * np.array([-2, -1, 1, 2])
             assert np.min(np.abs(steps - (angle - 0.1))) < 1e-9
 
@@ -105,3 +107,33 @@ def test_a_recorded_swing_shows_what_makes_a_tenth_of_the_effort(size):
     direction = share * seen + np.sqrt(1.0 - share**2) * unseen_one
     added, _ = motions_to_add(model, [motion], (direction / reach)[:, None])
     assert any(one.turned == () for one in added) == (size > 0.1)
+
+
+def test_the_locked_joint_is_turned_to_where_the_effort_is_largest():
+    """By a quarter or an eighth of a turn, or by 0.2 m, within the limits."""
+    model = torque_model(load_robot('stanford_arm'))
+    limits, types = model.robot.limits, model.robot.types
+    recorded = [LockedJointsMotion(j, np.full(6, 0.1), 0.8) for j in range(6)]
+    before, reach = unseen(model, recorded)
+    ways, rows = [], []
+    for motion in recorded:
+        some = []
+        for joint in np.delete(np.arange(6), motion.moving).tolist():
+            steps = (-0.2, 0.2) if types[joint] == PRISMATIC else \
+                np.pi / 4 * np.array([-2, -1, 1, 2])
+            for angle in 0.1 + np.array(steps):
+                if limits.lower[joint] <= angle <= limits.upper[joint]:
+                    position = motion.position.copy()
+                    position[joint] = angle
+                    some.append((replace(motion, position=position), joint, angle))
+        stage = Stage('', tuple(there for there, _, _ in some), (motion.moving,), ())
+        columns = stage_regressor(model, stage)[motion.moving] / reach[:, None]
+        rows += [*columns.reshape(len(reach), len(some), -1).transpose(1, 0, 2)]
+        ways += some
+    for direction in before.T[::5]:
+        sizes = [np.sqrt(np.mean((direction @ columns) ** 2)) for columns in rows]
+        first = motions_to_add(model, recorded, (direction / reach)[:, None])[0][0]
+        motion, joint, angle = ways[int(np.argmax(sizes))]
+        assert max(sizes) > 0.1 and first.turned == ((joint, pytest.approx(angle)),)
+        assert first.motion.moving == motion.moving
+        assert first.motion.position == pytest.approx(motion.position)
