@@ -1,4 +1,5 @@
-"""Random effects beside parameters: bias taken off, intervals that hold."""
+"""estimation/uncertainty/random_effects.py: bias taken off, intervals that hold, variances in
+closed form."""
 
 from __future__ import annotations
 
@@ -78,3 +79,40 @@ def test_without_effects_nothing_changes() -> None:
         assert np.all(deviation < 0.05)
     plain, best, deviation = fit(equations(0, (0.3, 0.3)))
     assert np.abs(best - plain)[0] > 0.2 and deviation[0] < 0.1
+
+
+@pytest.mark.filterwarnings('error')
+def test_variances_of_separate_effects_are_those_of_their_amplitudes_and_noise() -> None:
+    """Effects that are orthogonal once the parameters are eliminated: one number per group.
+
+    With t^2 the mean square of the amplitudes that least squares gives, in units of their noise,
+    the iteration for u, the variance in the same units, ends at t^2 - 1, or slowly nears zero.
+    """
+    rng, noise, groups = np.random.default_rng(3), 0.04, np.array([1, 0, 1, 0, 0])
+    basis = np.linalg.qr(rng.normal(size=(12, 8)))[0]
+    base, apart = basis[:, :3] @ rng.normal(size=(3, 3)), basis[:, 3:]
+    sizes = np.array([3.0, 0.5])[groups]
+    effects = apart * sizes + base @ rng.normal(size=(3, 5))
+    signal = np.array([2.0, 0.7, -0.5, -1.4, 0.6])  # in deviations of the noise
+    signal *= np.sqrt(np.array([5.0, 0.5]) * [3, 2] / [
+        np.sum(signal[groups == g]**2) for g in (0, 1)])[groups]
+    y = base @ TRUTH + np.sqrt(noise) * apart @ signal
+    units, previous = [5.0, 1.0], [np.inf, np.inf]
+    while any(abs(u - old) > 1e-3 * (u + 1.0) for u, old in zip(units, previous)):
+        previous, units = units, [u / (1.0 + u) + (u / (1.0 + u))**2 * square
+                                  for u, square in zip(units, (5.0, 0.5))]
+    assert units[0] == pytest.approx(4.0, rel=0.01) and 0.01 < units[1] < 0.1
+    shrunk = np.array(units)[groups] / (1.0 + np.array(units)[groups])
+    amplitudes = np.sqrt(noise) * signal / sizes * shrunk
+    solution, pulled = fit_random_effects(np.column_stack([base, effects, y]), groups, noise)
+    assert solution.values[3:] == pytest.approx(amplitudes, rel=1e-9)
+    assert solution.values[:3] == pytest.approx(
+        np.linalg.lstsq(base, y - effects @ amplitudes, rcond=None)[0], rel=1e-9)
+    spread = noise / sizes**2 * shrunk
+    assert noise * solution.root[3:] @ solution.root[3:].T == pytest.approx(
+        np.diag(spread), rel=1e-9, abs=1e-12)
+    variance = noise / sizes**2 * np.array(units)[groups]
+    assert pulled[3:, 3:] == pytest.approx(np.diag(spread**2 / variance), rel=1e-9, abs=1e-12)
+    share = np.linalg.lstsq(base, effects, rcond=None)[0]
+    assert pulled[:3, :3] == pytest.approx(
+        share * (spread**2 / variance) @ share.T, rel=1e-8, abs=1e-12)
