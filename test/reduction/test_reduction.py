@@ -97,6 +97,12 @@ def test_coefficients_below_rounding_are_not_shown():
     """Beside gear ratios of hundreds, rounding leaves coefficients of 1e-9."""
     row = np.array([1.0, -3.1e-9, 1e-6, 0.0])
     assert combination_label(row, ('K1', 'mx1', 'm2', 'm3'), 0) == 'K1 + 1e-06*m2'
+    row = np.array([9e-8, -8.0, -1.1e-7, 0.5, -1.0])
+    assert combination_label(row, ('a', 'b', 'c', 'd', 'e'), 1) == '-8*b + 9e-08*a - 1.1e-07*c ' \
+        '+ 0.5*d - e'
+    row[[0, 2]] = 7.5e-8, -8.5e-8
+    assert combination_label(row, ('a', 'b', 'c', 'd', 'e'), 3) == \
+        '0.5*d - 8*b - 8.5e-08*c - e'
 
 
 def test_coincident_frames_are_reduced():
