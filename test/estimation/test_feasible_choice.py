@@ -4,6 +4,7 @@ with errors that are known."""
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 from feasible_recordings import recorded
 
+from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.estimation.feasible import simultaneous
 from robot_dynid.estimation.feasible.bounds import Bounds
 from robot_dynid.estimation.feasible.conic import Outcome, Solution, matrix_of
@@ -202,3 +204,31 @@ def test_joints_whose_residual_rises_are_named_with_the_weight(task: Task) -> No
     assert shown
     assert (f'residuals are above those of least squares by [%]: {shown}: the prior of weight '
             '10000 causes it; set a smaller prior_weight') in found.warnings
+
+
+def test_offsets_that_are_open_become_zero(
+    task: Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their prior weighs a million times that of a link."""
+    monkeypatch.setattr(simultaneous, 'open_offsets', lambda _: ('f02',))
+    w = Task.of(task.experiment, 'entropic', Bounds()).feasible.whitening
+    weights = dict(zip(w.names, w.weights.tolist(), strict=True))
+    assert (weights['f01'], weights['f02'], weights['fc2'], weights['m2']) == (
+        0.01, 1e6, 0.01, 1.0)
+
+
+def test_noise_is_at_least_a_thousandth_of_the_effort() -> None:
+    robot = load_robot('planar_3r')
+    data = recorded(robot, robot.nominal, np.random.default_rng(1), count=300)
+    exact = Task.of(data.experiment, 'entropic', Bounds())
+    size = np.sqrt(np.mean(data.samples.effort**2, axis=0))
+    assert exact.joint_weights == pytest.approx(1000.0 / size, rel=1e-9)
+
+
+def test_a_weight_of_zero_is_a_millionth_where_least_squares_are_infeasible(task: Task) -> None:
+    lossy = LeastSquares().fit(task.experiment).values.copy()
+    lossy[task.experiment.model.reduction.names.index('fv2')] = -3.0
+    model, (samples,) = task.experiment.model, task.experiment.recordings
+    effort = model.effort(samples, lossy)
+    driven = Experiment.of(model, [replace(samples, effort=effort, measured=effort)])
+    assert Feasible(prior_weight=0.0).fit(driven).prior_weight == 1e-6

@@ -16,8 +16,16 @@ from tolerances import FITTED_EXPONENTIAL
 
 from robot_dynid.errors import UsageError
 from robot_dynid.friction import ADDITIONS, LAWS, AxisFriction, AxisMotion, Coulomb, law_from
-from robot_dynid.friction.laws import Dahl, Maxwell, Stribeck, TwoSpeed
-from robot_dynid.friction.terms import CONSTANT, POWER, RAMP, TANH, Term, sliding_table
+from robot_dynid.friction.laws import LENGTHS, Dahl, Maxwell, Stribeck, TwoSpeed
+from robot_dynid.friction.terms import (
+    CONSTANT,
+    POWER,
+    RAMP,
+    TANH,
+    Term,
+    sliding_table,
+    words_of,
+)
 from robot_dynid.kernels.friction import KIND, ROW, SCALE, SECONDS, WEIGHT
 
 NAMES = [*LAWS, *(f'{law}+{added}' for law in LAWS for added in ADDITIONS),
@@ -284,3 +292,60 @@ def test_friction_for_simulators_is_that_of_warm_steady_sliding_with_ramps_they_
     assert found[:, SCALE].tolist() == [1.0, 0.05, 0.05, 0.2, 1.0, 1.0, 0.003, 1.0, 0.003]
     assert found[:, WEIGHT].tolist() == [1, 1, 1, -1, 1, 1, 1, 1, np.exp(-2.0)]
     assert not found[:, SECONDS].any()
+
+
+#: searched settings [rad, m, rad/s, m/s, s]: first and last of the values tried, and their number
+GRIDS = {
+    ('coulomb', 'width'): (1e-3, 0.1, 7), ('asymmetric', 'width'): (1e-3, 0.1, 7),
+    ('two-speed', 'steepness'): (3e-3, 0.03, 2), ('two-speed', 'threshold'): (0.02, 0.2, 3),
+    ('stribeck', 'width'): (1e-3, 0.03, 4), ('stribeck', 'speed'): (0.01, 0.5, 5),
+    ('exponential', 'width'): (1e-3, 0.03, 4), ('exponential', 'speed'): (0.01, 0.5, 5),
+    ('dahl', 'length'): (2e-5, 0.02, 10), ('levelling', 'speed'): (0.0125, 1.6, 8),
+    ('breakaway', 'speed'): (5e-3, 0.2, 4), ('drift', 'seconds'): (5.0, 500.0, 5)}
+
+
+def test_values_that_are_tried_are_log_spaced_over_the_range_of_robots():
+    found = {(kind.name, s.name): s.grid for kind in (*LAWS.values(), *ADDITIONS.values())
+             for s in kind.shapes}
+    assert {key: (grid[0], grid[-1], len(grid)) for key, grid in found.items()} == GRIDS
+    for grid in found.values():
+        np.testing.assert_allclose(grid, np.geomspace(grid[0], grid[-1], len(grid)), rtol=5e-3)
+    # of two speeds the first is lower
+    assert len(Stribeck.candidates()) == 4 * 5 - 2 and len(TwoSpeed.candidates()) == 5
+    assert all(law.width < law.speed for law in Stribeck.candidates())
+    assert [law.lengths for law in Maxwell.candidates()] == [LENGTHS]
+    np.testing.assert_allclose(LENGTHS, 2e-5 * 10.0 ** (0.5 * np.arange(7)), rtol=0.06)
+
+
+#: parameters that may be negative on a passive axis, of all laws and additions
+EITHER_SIGN = {'f0', 'fvp', 'fvn', 'fqp', 'fqn', 'fkp', 'fkn', 'fd', 'ft', 'fu'}
+#: parameters that hold an axis at rest
+HOLDING = {'fc', 'fcp', 'fcn', 'fs', 'fca', 'fcb'}
+
+
+@pytest.mark.parametrize('name', [*LAWS, *(f'coulomb+{added}' for added in ADDITIONS)])
+def test_parameters_know_their_sign_and_whether_they_hold(name):
+    law = law_from(name)
+    either = EITHER_SIGN - ({'fvp', 'fvn'} if name == 'asymmetric' else set())
+    assert set(law.nonnegative) == set(law.parameters) - either
+    assert set(law.holding) == set(law.parameters) & HOLDING
+
+
+def test_directions_are_in_words():
+    for name in ('asymmetric', 'two-speed'):
+        for parameter in law_from(name).table:
+            way = {'p': ' forward', 'n': ' backward'}[parameter.name[-1]]
+            assert way in words_of(parameter)
+
+
+def test_additions_to_presliding_have_a_state_of_their_own():
+    """Over 6e-5 rad, whatever lengths the law has; one length is not pruned."""
+    motion = wandering(3, 60, size=2e-5)
+    motion.velocity[0] = 0.0
+    state = Maxwell((6e-5,)).columns(motion)[1]
+    law = law_from('maxwell+load', {'lengths': [1e-3, 1e-2]})
+    np.testing.assert_allclose(law.columns(motion)[-1], np.abs(motion.load) * state, rtol=1e-12)
+    assert law.prunable == ('fca', 'fcb') and Maxwell((1e-3,)).prunable == ()
+    assert law.without(['fca']).base.lengths == (1e-2,)
+    assert law.without(['fca', 'fcb']).base.lengths == (1e-3,)
+    assert law.unpruned().base.lengths == LENGTHS
