@@ -1,8 +1,10 @@
-"""Fits drawn to the nominal links: between those and least squares, and never worse than both."""
+"""estimation/feasible/near_nominal.py: fits between nominal links and least squares, never worse
+than both."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from feasible_recordings import motion, moved, recorded, truth_of
 from robot_dynid.effects.counterbalance import Spring
 from robot_dynid.estimation import Feasible, LeastSquares
 from robot_dynid.estimation.experiment import Experiment
+from robot_dynid.estimation.feasible import near_nominal
 from robot_dynid.estimation.feasible.near_nominal import (
     FREE_FIT_EXCESS,
     PULLS,
@@ -156,3 +159,43 @@ def test_the_best_pull_of_each_joint_has_the_least_mean_over_folds() -> None:
     errors = np.array([[[1.0, 5.0], [3.0, 5.0]], [[2.5, 1.0], [2.5, 8.0]]])  # pull, fold, joint
     np.testing.assert_array_equal(best_of(errors), [[1.0, 1.0], [3.0, 8.0]])
     assert best_of(errors[:, :0]).shape == (0, 2)
+
+
+def known_errors(monkeypatch: pytest.MonkeyPatch, nominal: list[float], pulled: list[float],
+                 free: list[float]) -> Experiment:
+    """Return an experiment of one joint whose held-out errors [N m] of the folds are known."""
+    errors = np.full((len(PULLS), len(free), 1), 1e3)
+    errors[0, :, 0], errors[3, :, 0], errors[-1, :, 0] = (
+        np.square(one) for one in (nominal, pulled, free))
+    monkeypatch.setattr(NearNominal, 'of', lambda _: SimpleNamespace(held_out=lambda _: errors))
+    monkeypatch.setattr(near_nominal, 'by_fold', lambda _: None)
+    return SimpleNamespace(  # type: ignore[return-value]
+        information=None, model=SimpleNamespace(robot=SimpleNamespace(row_names=('one', 'two'))))
+
+
+@pytest.mark.parametrize(('size', 'taken'), [(0.89, True), (0.91, False)])
+def test_a_pull_is_taken_where_it_reduces_the_error_by_a_tenth(
+    monkeypatch: pytest.MonkeyPatch, size: float, taken: bool
+) -> None:
+    data = known_errors(monkeypatch, [9.0, 9.0], [size, 2.0 * size], [1.0, 2.0])
+    expected = [size, 2.0 * size] if taken else [1.0, 2.0]
+    assert best_held_out(data)[:, 0] == pytest.approx(np.square(expected))
+    assert worse_than_nominal(data) == {}
+
+
+@pytest.mark.parametrize(('nominal', 'told'), [
+    ([0.89, 1.7, 2.6], True), ([0.91, 1.82, 2.73], False),
+    ([1.1, 2.1, 1.0], False)])  # in one fold alone
+def test_joints_are_told_whose_free_fit_is_worse_by_a_tenth_in_most_folds(
+    monkeypatch: pytest.MonkeyPatch, nominal: list[float], told: bool
+) -> None:
+    data = known_errors(monkeypatch, nominal, [9.0] * 3, [1.0, 2.0, 3.0])
+    found = worse_than_nominal(data)
+    assert found == ({'one': (pytest.approx(np.sqrt(14.0 / 3.0)), pytest.approx(
+        np.sqrt(np.mean(np.square(nominal)))))} if told else {})
+
+
+def test_without_folds_there_is_nothing_to_tell(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = known_errors(monkeypatch, [], [], [])
+    assert worse_than_nominal(data) == {}
+    assert best_held_out(data).shape == (0, 1)
