@@ -1,5 +1,5 @@
-"""estimation/friction_selection/law_scores.py: scores from factors of all columns, against the
-equations themselves."""
+"""estimation/friction_selection/candidate_columns.py, law_scores.py: factors of all columns, and
+scores from them, against the equations themselves."""
 
 from __future__ import annotations
 
@@ -7,7 +7,11 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from motions import five_sines
 
+from robot_dynid.effects import JointFriction, RigidLinks, axes_of
+from robot_dynid.errors import DataError
+from robot_dynid.estimation.experiment import TorqueModel
 from robot_dynid.estimation.friction_selection.candidate_columns import (
     Dictionary,
     Factor,
@@ -16,8 +20,11 @@ from robot_dynid.estimation.friction_selection.candidate_columns import (
 from robot_dynid.estimation.friction_selection.law_scores import LawScores, noise_of, solution
 from robot_dynid.estimation.friction_selection.selection_data import FrictionData
 from robot_dynid.estimation.information import triangle
-from robot_dynid.friction import law_from
-from robot_dynid.types import FloatArray
+from robot_dynid.friction import Coulomb, law_from
+from robot_dynid.reduction.numeric import states_at
+from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.signals.held_out_motion import DistinctMotion, folds
+from robot_dynid.types import FloatArray, Samples
 
 COULOMB, DAHL = law_from('coulomb'), law_from('dahl')
 LAWS = COULOMB, COULOMB
@@ -152,3 +159,67 @@ def test_links_are_those_of_a_fit_with_the_noise_of_each_joint(factors: Factors)
     assert data.links(factors, LAWS).tolist() == standard[:20].reshape(2, 10).tolist()
     assert values[0].tolist() == expected.tolist()
     assert data.load(None) is None
+
+
+@pytest.fixture(scope='module')
+def reduced() -> tuple[Factors, list[Samples], JointFriction, FloatArray]:
+    """Return factors of two recordings of an arm of which motors 5 and 6 share a joint."""
+    robot = load_robot('tx40')
+    axes, rng = axes_of(robot), np.random.default_rng(0)
+    laws = tuple(Dictionary((Coulomb(0.1 + 0.01 * i), DAHL)) for i in range(len(axes.labels)))
+    friction = JointFriction(axes, laws)
+    model = TorqueModel.of(robot, (RigidLinks(robot),))
+    recordings = []
+    for count in (1300, 250):  # longer than a chunk, and shorter
+        time = 0.01 * np.arange(count)
+        motion = five_sines(rng, time, robot.n)
+        effort, measured = rng.normal(size=(2, count, robot.n))
+        recordings.append(Samples(robot.joints, time, *motion, effort, measured))
+    columns = np.concatenate([np.concatenate([
+        model.columns(samples), axes.effort.T.repeat(4, axis=1)[:, :, None]
+        * friction.history(samples), samples.effort.T[:, None], samples.measured.T[:, None]],
+        axis=1) for samples in recordings], axis=2)
+    return Factors.of(model, friction, recordings), recordings, friction, columns
+
+
+def test_factors_are_those_of_the_columns_of_each_fold(reduced) -> None:  # type: ignore[no-untyped-def]
+    found, recordings, friction, columns = reduced
+    motion = DistinctMotion()
+    cells = [motion.add(samples) for samples in recordings]
+    fold = folds(motion.seconds, motion.guard)
+    part = np.concatenate([fold[of] for of in cells])
+    count = int(part.max()) + 1
+    assert len(found.parts) == count + 1 > 3 and np.any(part < 0)
+    assert found.samples.tolist() == [np.count_nonzero(part == k) for k in (*range(count), -1)]
+    assert found.links == columns.shape[1] - 2 - 4 * len(friction.laws)
+    assert found.first.tolist() == [found.links + 4 * i for i in range(len(friction.laws) + 1)]
+    for j in range(len(columns)):
+        shown = np.any(columns[j] != 0.0, axis=1)
+        assert set(np.flatnonzero(shown)) <= set(found.active[j].tolist())
+        acting = np.flatnonzero(friction.axes.effort[:, j])
+        assert found.active[j][found.active[j] >= found.links].tolist() == [
+            *(found.links + 4 * a + i for a in acting for i in range(4)),
+            columns.shape[1] - 2, columns.shape[1] - 1]
+        for k in (*range(count), -1):
+            rows = columns[j][found.active[j]][:, part == k]
+            gram = found.parts[k][j].T @ found.parts[k][j]
+            scale = np.sqrt(np.outer(np.diag(rows @ rows.T), np.diag(rows @ rows.T)))
+            np.testing.assert_allclose(gram, rows @ rows.T, rtol=0.0, atol=1e-9 * scale.max())
+
+
+def test_the_reach_of_a_column_is_its_effort_at_one_radian_per_second(reduced) -> None:  # type: ignore[no-untyped-def]
+    found, _, friction, _ = reduced
+    alone = np.sqrt(np.mean(friction.history(states_at(load_robot('tx40'), 1.0))**2, axis=1))
+    effort = friction.axes.effort
+    assert found.reach == pytest.approx(np.abs(effort).T.repeat(4, axis=1) * alone)
+
+
+def test_motion_without_parts_to_leave_out_is_named() -> None:
+    robot = load_robot('planar_3r')
+    still = np.zeros((20, 3))
+    samples = Samples(robot.joints, 0.01 * np.arange(20), still, still, still, still, still)
+    with pytest.raises(DataError, match=r's of motion are too short to choose a friction law by a '
+                                        r'held-out part: record a longer motion, or name a law in '
+                                        r'the recipe$'):
+        Factors.of(TorqueModel.of(robot, (RigidLinks(robot),)), JointFriction(
+            axes_of(robot), (Dictionary((COULOMB,)),) * 3), [samples])
