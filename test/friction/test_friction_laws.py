@@ -349,3 +349,40 @@ def test_additions_to_presliding_have_a_state_of_their_own():
     assert law.without(['fca']).base.lengths == (1e-2,)
     assert law.without(['fca', 'fcb']).base.lengths == (1e-3,)
     assert law.unpruned().base.lengths == LENGTHS
+
+
+def test_shapes_of_a_law_and_of_its_additions_are_searched_by_their_paths():
+    law = law_from('dahl+breakaway+load+drift', {'length': 1e-3, 'drift': {'longest': 50.0}})
+    assert [(path, shape.name) for path, shape in law.searched] == [
+        (('length',), 'length'), (('breakaway', 'speed'), 'speed'),
+        (('drift', 'seconds'), 'seconds')]
+    found = law.reshaped({('length',): 2e-3, ('drift', 'seconds'): 7.0})
+    assert found.settings() == {
+        'length': 2e-3, 'width': 0.01, 'breakaway': {'speed': 0.1}, 'load': {},
+        'drift': {'seconds': 7.0, 'longest': 50.0}}
+    assert law.reshaped({('breakaway', 'speed'): 0.03}).settings()['breakaway'] == {'speed': 0.03}
+    assert Coulomb().searched == ()  # its width is one for all axes
+    with pytest.raises(UsageError, match=r'speed 0\.005 must be above width 0\.01$'):
+        Stribeck().reshaped({('speed',): 0.005})
+
+
+@pytest.mark.parametrize(('ends', 'message'), [
+    ([-2.0, -2.0], None), ([-0.9e6, 1e6], None), ([-1.1e6, 0.0], 'at least -1e'),
+    ([0.0, 1.1e6], 'at most 1e'),
+    ([2.0, 1.5], r'stribeck: speeds must be the lowest and the highest value, is \[2.0, 1.5\]$')])
+def test_ranges_of_a_fit_are_the_lowest_and_the_highest_value(ends, message):
+    if message is None:
+        assert law_from('stribeck', {'speeds': ends}).speeds == tuple(ends)
+    else:
+        with pytest.raises(UsageError, match=message):
+            law_from('stribeck', {'speeds': ends})
+
+
+def test_a_list_of_lengths_is_at_most_the_alphabet():
+    lengths = np.geomspace(1e-5, 1e-2, 27).tolist()
+    assert Maxwell(tuple(lengths[:26])).parameters[-2:] == ('fcz', 'f0')
+    with pytest.raises(UsageError, match=r'^friction law maxwell: lengths must be a list of at '
+                                         r'most 26 numbers, is '):
+        Maxwell(tuple(lengths))
+    with pytest.raises(UsageError, match=r'maxwell: lengths must increase, are \[0.1, 0.1\]$'):
+        Maxwell((0.1, 0.1))
