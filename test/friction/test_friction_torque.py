@@ -8,6 +8,7 @@ import pytest
 from robot_dynid.effects import JointFriction, axes_of
 from robot_dynid.friction import AxisFriction, Coulomb, law_from
 from robot_dynid.identified.states import FrictionTorque
+from robot_dynid.kernels.friction import HOLDS, LOAD, ROW, SCALE, WEIGHT, WIDTH
 from robot_dynid.robot.robot_file import load_robot
 
 
@@ -48,3 +49,41 @@ def test_load_dependent_friction_stays_beside_friction_without_load() -> None:
         beside = np.column_stack([load, np.full(5, 99.0)])[:, order]
         np.testing.assert_allclose(both.torque(speed, beside), expected, rtol=1e-12, atol=1e-12)
     assert plain.combine(plain).transmission.shape == (0, 3)
+
+
+def test_tables_hold_straight_friction_apart_and_equal_terms_once() -> None:
+    """Viscous friction and offset of each axis; what acts one way, above a speed or fading is not
+    straight."""
+    laws = [law_from('coulomb+levelling', {'width': 0.3, 'levelling': {'speed': 0.3}}),
+            law_from('asymmetric'), law_from('two-speed'),
+            law_from('maxwell', {'lengths': [1e-3, 1e-2], 'width': 0.02}), law_from('none')]
+    values = [np.array([2.0, 3.0, 0.5, 0.7]), np.array([1.0, 2.0, 3.0, 4.0]), np.arange(1.0, 9.0),
+              np.array([5.0, 6.0, 7.0, 8.0]), np.array([-9.0])]
+    axes = np.random.default_rng(0).normal(size=(5, 3))
+    found = AxisFriction.of(axes, laws, values)
+    assert found.straight.tolist() == [[2.0, 0.5], [0.0, 0.0], [0.0, 0.0], [5.0, 8.0], [0.0, -9.0]]
+    by_axis = [found.terms[found.terms[:, ROW] == i] for i in range(5)]
+    assert [len(terms) for terms in by_axis] == [2, 4, 12, 2, 0]  # of the first, one holds
+    slides = found.sliding
+    assert not slides.terms[:, [HOLDS, WIDTH]].any()
+    first, last = (slides.terms[slides.terms[:, ROW] == i] for i in (0, 3))
+    assert first[:, WEIGHT].tolist() == [3.7] and first[:, SCALE].tolist() == [0.3]
+    assert last[:, WEIGHT].tolist() == [13.0] and last[:, SCALE].tolist() == [0.02]
+    assert all(not table.flags.writeable for table in found.tables)
+
+
+def test_friction_without_load_drops_what_depends_on_it() -> None:
+    law, values = law_from('coulomb+load'), [np.array([1.0, 2.0, 0.5, 0.3])]
+    load = np.array([[0.4, 0.6]]), np.ones((2, 10))
+    loaded, dropped = (AxisFriction.of(np.ones((1, 2)), [law], values, one)
+                       for one in (load, None))
+    assert loaded.needs_load is True and dropped.needs_load is False
+    assert loaded.transmission.tolist() == load[0].tolist() and loaded.links.shape == (2, 10)
+    assert loaded.terms[:, LOAD].tolist() == [0.0, 0.3] and not dropped.terms[:, LOAD].any()
+    assert (dropped.transmission.shape, dropped.links.shape) == ((0, 2), (0, 10))
+    plain = AxisFriction.of(np.ones((1, 2)), [Coulomb(0.1)], [np.ones(3)], load)
+    assert (plain.transmission.shape, plain.links.shape) == ((0, 2), (0, 10))
+    none = AxisFriction.none(3)
+    assert (none.axes.shape, none.straight.shape) == ((0, 3), (0, 2))
+    turned = loaded.on([2, 0], 4)
+    assert turned.axes.tolist() == [[1.0, 0.0, 1.0, 0.0]]

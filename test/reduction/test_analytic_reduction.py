@@ -247,3 +247,42 @@ def test_constants_as_combinations():
 
 def test_gap_of_the_analytic_reduction_is_not_measured():
     assert reduce_analytic(load_robot('puma560')).gap == float('inf')
+
+
+def tilted_pair(angle):
+    """Return two axes an angle from parallel, half a metre apart, gravity across them."""
+    return arm('RR', [Z, [0.0, np.sin(angle), np.cos(angle)]], [0 * X, 0.5 * X], -9.81 * Y)
+
+
+@pytest.mark.parametrize(('angle', 'parallel', 'doubtful'), [
+    (0.9e-7, True, False), (1.2e-7, True, True), (0.9e-5, True, True), (1.1e-5, False, True),
+    (0.95e-2, False, True), (1.05e-2, False, False)])
+def test_axes_are_parallel_and_doubtful_by_their_angle(angle, parallel, doubtful):
+    """Parallel up to 1e-5 rad; doubtful a hundred times below and a thousand times above."""
+    robot = tilted_pair(angle)
+    assert len(inertia_constants(robot).names) == (6 if parallel else 10)
+    found = reduce_analytic(robot).warnings
+    names = sorted(['(U2)11-(U2)22', '(U2)12', '(U2)13', '(U2)23'])
+    assert found == ((
+        'chain: the number of base parameters is uncertain, because axes are nearly parallel or '
+        f'nearly intersect and {", ".join(names)} hardly matter: give the angles of the '
+        'description with all digits (1.570796, not 1.57)',) if doubtful else ())
+
+
+@pytest.mark.parametrize(('off', 'coaxial'), [(0.9e-5, True), (1.1e-5, False)])
+def test_axes_coincide_by_their_distance_in_lengths_of_the_robot(off, coaxial):
+    """Turntables on a column of 2 m, the upper one off its axis: two metres are one length."""
+    robot = arm('RRR', [Z, Z, Z], [0 * X, 0.3 * Z + 2.0 * off * X, 2.0 * Z - 2.0 * off * X])
+    names = inertia_constants(robot).names
+    assert names[0] == '(U1)33' and ('(k2)x' in names) is not coaxial
+    assert '(k3)x' not in names[:1]
+    assert ('(k2)y' in names) is not coaxial
+
+
+def test_labels_and_values_are_without_the_rounding_of_angles():
+    constants = inertia_constants(load_robot('planar_3r'))
+    rows = np.array([[3.0, 2.7e-8, -3.3e-8, 0.0], [-1.0, 0.9e-8, 5.0, -1.0]])
+    exact = replace(constants, names=('a', 'b'), rows=rows, joints=np.zeros(2, dtype=np.int64),
+                    standard=('p', 'q', 'r', 's'))
+    assert exact.clean_rows.tolist() == [[3.0, 0.0, -3.3e-8, 0.0], [-1.0, 0.0, 5.0, -1.0]]
+    assert exact.labels == ('3*p - 3.3e-08*r', '5*r - p - s')
