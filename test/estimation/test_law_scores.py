@@ -225,3 +225,22 @@ def test_laws_need_travel_both_ways(
 def test_axes_that_share_a_joint_are_not_alone() -> None:
     robot = load_robot('tx40')  # friction of motor 6 also acts on joint 5
     assert FrictionData(None, axes_of(robot), []).alone() == [True] * 4 + [False] * 3  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(('seconds', 'drifts'), [(59.0, False), (60.0, True), (70.0, True)])
+def test_warming_up_shows_in_recordings_of_a_minute(seconds: float, drifts: bool) -> None:
+    still = np.zeros((3, 3))
+    samples = Samples(('a', 'b', 'c'), 5.0 + np.array([0.0, 1.0, seconds]), still, still, still)
+    data = FrictionData(None, None, [replace(samples, time=samples.time / 9.0), samples])  # type: ignore[arg-type]
+    assert ('drift' in data.additions(LawRequest.of('auto'), False)) is drifts
+
+
+def test_temperature_is_relative_to_its_mean_or_to_25_degrees() -> None:
+    still = np.zeros((3, 3))
+    cold, warm = (Samples(('a', 'b', 'c'), np.arange(3.0), still, still, still,
+                          temperature=still + degrees) for degrees in (20.0, 31.00037))
+    request = LawRequest.of('coulomb+temperature')
+    for recordings, reference in (([cold, warm, warm], 27.334), ([cold, replace(
+            warm, temperature=None)], 25.0)):
+        data = FrictionData(None, None, recordings)  # type: ignore[arg-type]
+        assert data.additions(request, False) == {'temperature': {'reference': reference}}

@@ -26,8 +26,9 @@ from robot_dynid.estimation.feasible.near_nominal import (
 )
 from robot_dynid.estimation.feasible.prior import link_transforms
 from robot_dynid.estimation.feasible.simultaneous import open_offsets
+from robot_dynid.estimation.information import RAW
 from robot_dynid.estimation.least_squares import joint_weights, solve, weighted_factor
-from robot_dynid.estimation.uncertainty.held_out import held_out
+from robot_dynid.estimation.uncertainty.held_out import folds, held_out
 from robot_dynid.identification.fit import control_parameters
 from robot_dynid.identified.structure import Structure
 from robot_dynid.robot.robot_file import load_robot
@@ -199,3 +200,16 @@ def test_without_folds_there_is_nothing_to_tell(monkeypatch: pytest.MonkeyPatch)
     data = known_errors(monkeypatch, [], [], [])
     assert worse_than_nominal(data) == {}
     assert best_held_out(data).shape == (0, 1)
+
+
+def test_held_out_errors_are_those_of_fits_to_the_other_folds() -> None:
+    data = experiment(300, 0.1)
+    information, fits = by_fold(data.information), NearNominal.of(data)
+    errors, parts = fits.held_out(information), folds(information)
+    assert errors.shape == (len(PULLS), len(parts), 4) and len(parts) > 2
+    for number, fold in enumerate(parts):
+        fitted, (left,) = information.subset(fold.fitted), fold.test
+        batch = information.batches[left]
+        for pull, values in enumerate(fits.values(fitted)):
+            assert errors[pull, number] == pytest.approx(
+                information.residual_energy(values, RAW, batch) / batch.samples, rel=1e-9)
