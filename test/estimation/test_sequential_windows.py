@@ -13,7 +13,7 @@ from feasible_recordings import recorded
 from robot_dynid.estimation.feasible.bounds import Bounds, LinkBounds
 from robot_dynid.estimation.feasible.conic import Outcome, Solution
 from robot_dynid.estimation.feasible.program import Answer, Program
-from robot_dynid.estimation.feasible.sequential import Chain
+from robot_dynid.estimation.feasible.sequential import Chain, SequentialFeasible
 from robot_dynid.estimation.feasible.simultaneous import Task
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.types import FloatArray
@@ -130,3 +130,14 @@ def test_polishing_ends_where_all_joints_agree(task: Task) -> None:
     assert (found.weight, found.trouble) == (1.0, '') and 0.0 <= found.gap < 1e-6
     other = chain.polished(normal, replace(start, weight=0.1), 30)
     assert objective(other.v) > values[3] + 1e-6
+
+
+@pytest.mark.parametrize('sweeps', [0, 2])
+def test_exact_data_gives_least_squares_with_and_without_polishing(sweeps: int) -> None:
+    robot = load_robot('planar_3r')
+    data = recorded(robot, robot.nominal, np.random.default_rng(2), count=300)
+    found = SequentialFeasible(sweeps=sweeps).fit(data.experiment)
+    true = data.model.reduction.base(data.truth)
+    assert found.values == pytest.approx(true, rel=1e-4, abs=1e-4)
+    assert found.prior_weight == 0.0 and found.method == 'sequential-feasible'
+    assert (SequentialFeasible().sweeps, SequentialFeasible().generations) == (2, 2)
