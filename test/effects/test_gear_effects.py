@@ -1,4 +1,4 @@
-"""Kinematic error and hysteresis of gears against closed forms."""
+"""effects/gears.py: springs, kinematic error and hysteresis of gears against closed forms."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from scipy.integrate import trapezoid
 from tolerances import SAME_FORMULA
 
 from robot_dynid import load_robot
+from robot_dynid.dynamics.mechanism import Mechanism
 from robot_dynid.effects import GearEffects, Hysteresis, KinematicError, Springs
-from robot_dynid.effects.gears import LoadedHysteresis
+from robot_dynid.effects.gears import LoadedHysteresis, effect_blocks
+from robot_dynid.robot.model import RobotModel
 from robot_dynid.types import FloatArray, Samples
 
 ERROR, RATE, UNBENT = (3e-5, -2e-5), 200.0, 4e-4
@@ -132,3 +134,127 @@ def test_effects_are_told_in_the_units_of_joints_that_turn_and_that_slide() -> N
     assert states == [('ha2', turns, f'{loop} 0.0001 of deflection', 'N m'),
                       ('hb2', turns, f'{loop} 0.0002 of deflection', 'N m'),
                       ('ha3', slides, f'{loop} 3e-05 of deflection', 'N')]
+
+
+#: values of all parameters of the gears of `two_gears`, no two alike
+VALUES = {'Ia1': 0.4, 'K1': 5e3, 'D1': -2.0, 's1': 0.7, 'Ia3': 0.9, 'K3': 8e3, 'D3': 6.0,
+          's3': -0.3, 'Ks1': 2.0, 'Kc1': -3.0, 'Ks3': 4.0, 'Kc3': 1.6, 'Ds3': 9.0, 'Dc3': 9.0,
+          'Ds1': 9.0, 'Dc1': 9.0, 'ha1': 0.5, 'hb1': 0.6, 'ha3': 0.8}
+#: their effects
+EFFECTS = (GearEffects(ERROR, (1e-4, 2e-4)), GearEffects((1e-5, 2e-5), (3e-4,), states='dahl'))
+
+
+def two_gears() -> RobotModel:
+    """Return an arm whose first and third joint are elastic, the third with a torque sensor."""
+    robot = load_robot('planar_3r')
+    return replace(robot, drive=replace(robot.drive, elastic=(0, 2), torque_sensors=(2,),
+                                        gear_ratios=np.array([50.0, 60.0, 80.0])))
+
+
+def any_motion(robot: RobotModel) -> Samples:
+    time = 1e-3 * np.arange(12.0)
+    return Samples(robot.joints, time, *np.random.default_rng(1).normal(size=(3, 12, 5)))
+
+
+def test_springs_have_deflection_rate_and_ones_in_the_equation_of_their_torque() -> None:
+    robot = two_gears()
+    block, samples = Springs(robot), any_motion(robot)
+    assert block.names == ('K1', 'D1', 's1', 'K3', 'D3', 's3')
+    assert block.nonnegative == ('K1', 'D1', 'K3', 'D3')
+    q, qd, expected = samples.position, samples.velocity, np.zeros((6, 6, 12))
+    expected[3, :3] = q[:, 3] - q[:, 0], qd[:, 3] - qd[:, 0], np.ones(12)
+    expected[5, 3:] = q[:, 4] - q[:, 2], qd[:, 4] - qd[:, 2], np.ones(12)
+    np.testing.assert_allclose(columns(block, robot, samples), expected, rtol=1e-12)
+
+
+def test_acting_springs_are_gears_without_negative_damping() -> None:
+    robot = two_gears()
+    gears = Springs(robot).acting(Mechanism.without_effects(robot), VALUES).gears
+    assert gears is not None
+    assert gears.joints == (0, 2)
+    for found, expected in ((gears.inertia, [0.4, 0.9]), (gears.stiffness, [5e3, 8e3]),
+                            (gears.damping, [0.0, 6.0]), (gears.offset, [0.7, -0.3])):
+        np.testing.assert_array_equal(found, expected)
+    bare = Springs(robot).acting(Mechanism.without_effects(robot), {'D3': 0.5}).gears
+    assert bare is not None and bare.damping.tolist() == [0.0, 0.5] and not bare.offset.any()
+
+
+def test_acting_effects_are_the_waves_and_states_of_their_gears() -> None:
+    robot = two_gears()
+    bare = Springs(robot).acting(Mechanism.without_effects(robot), VALUES)
+    waves, states = effect_blocks(robot, EFFECTS)
+    gears = states.acting(waves.acting(bare, VALUES), VALUES).gears
+    assert gears is not None
+    np.testing.assert_allclose(gears.waves, [[100.0, 2.0 / 5e3, -3.0 / 5e3],
+                                             [160.0, 4.0 / 8e3, 1.6 / 8e3]])
+    stop, dahl = gears.states[0, 1], gears.states[2, 1]
+    assert stop != dahl
+    np.testing.assert_allclose(gears.states, [
+        [0, stop, 1e-4, 0.5], [0, stop, 2e-4, 0.6], [1, dahl, 3e-4, 0.8]])
+    second = (GearEffects(), EFFECTS[1])
+    one = KinematicError(robot, Springs(robot).gears, second).acting(bare, VALUES).gears
+    assert one is not None
+    np.testing.assert_allclose(one.waves, [[0.0] * 3, [160.0, 4.0 / 8e3, 1.6 / 8e3]])
+
+
+def test_effect_blocks_leaves_out_those_without_parameters() -> None:
+    robot = two_gears()
+    waves, states = GearEffects(ERROR), GearEffects(None, (1e-4,))
+    for effects, kinds in (((GearEffects(), waves), [KinematicError]),
+                           ((GearEffects(), states), [Hysteresis]),
+                           ((GearEffects(), GearEffects()), []),
+                           ((waves, states), [KinematicError, Hysteresis])):
+        assert [type(block) for block in effect_blocks(robot, effects)] == kinds
+    names = [block.names for block in effect_blocks(robot, (waves, states))]
+    assert names == [('Ks1', 'Kc1', 'Ds1', 'Dc1'), ('ha3',)]
+
+
+def test_columns_of_two_gears_are_those_of_each() -> None:
+    robot = two_gears()
+    samples, gears = any_motion(robot), Springs(robot).gears
+    for kind in (KinematicError, Hysteresis):
+        both = columns(kind(robot, gears, EFFECTS), robot, samples)
+        apart = [columns(kind(robot, gears[i:i + 1], EFFECTS[i:i + 1]), robot, samples)
+                 for i in (0, 1)]
+        np.testing.assert_allclose(both, np.concatenate(apart, axis=1), rtol=1e-12)
+        assert both[3].any() and both[5].any()
+        generic = kind(robot, gears, EFFECTS).generic(samples)
+        assert generic.shape == kind(robot, gears, EFFECTS).history(samples).shape
+    block = KinematicError(robot, gears, EFFECTS)
+    chosen, whole = np.array([1, 4, 7]), columns(block, robot, samples)
+    out = np.zeros((6, 3, 12))
+    block.fill(samples, block.history(samples), chosen, out)
+    np.testing.assert_array_equal(out, whole[:, chosen])
+
+
+@pytest.mark.parametrize('kind', [KinematicError, Hysteresis])
+def test_effects_of_a_gear_too_few_are_refused(kind: type) -> None:
+    robot = two_gears()
+    bare = Springs(robot).acting(Mechanism.without_effects(robot), VALUES)
+    few, samples = kind(robot, Springs(robot).gears, EFFECTS[:1]), any_motion(robot)
+    for use in (lambda: few.names, lambda: list(few.words), lambda: few.acting(bare, VALUES),
+                lambda: few.history(samples), lambda: few.kernel_columns(np.arange(1))):
+        with pytest.raises(ValueError, match='shorter'):
+            use()
+
+
+def test_generic_operators_fill_the_range_independently() -> None:
+    robot = two_gears()
+    samples = replace(any_motion(robot), time=np.arange(400.0), position=np.zeros((400, 5)),
+                      velocity=np.zeros((400, 5)), acceleration=np.zeros((400, 5)))
+    gears = Springs(robot).gears
+    found = [kind(robot, gears, EFFECTS).generic(samples) for kind in (
+        Hysteresis, LoadedHysteresis)]
+    noise = np.concatenate(found)
+    assert [len(one) for one in found] == [3, 18] and np.abs(noise).max() < 1.0
+    np.testing.assert_allclose(noise @ noise.T / 400.0, np.eye(21) / 3.0, rtol=0.0, atol=0.09)
+
+
+@pytest.mark.parametrize('ratios', [None, np.array([50.0, np.nan, np.nan])])
+def test_gears_of_unknown_ratio_have_no_waves(ratios: FloatArray | None) -> None:
+    robot = two_gears()
+    robot = replace(robot, drive=replace(robot.drive, gear_ratios=ratios))
+    samples, gears = any_motion(robot), Springs(robot).gears
+    torque = KinematicError(robot, gears[1:], EFFECTS[1:]).history(samples)
+    np.testing.assert_array_equal(torque[[0, 2, 3, 4, 5]], 0.0)
+    np.testing.assert_array_equal(torque[1], 1.0)
