@@ -148,6 +148,7 @@ def test_tables_hold_the_laws_and_priors_of_all_joints() -> None:
         np.zeros((2, 2)), np.zeros((2, 2)), [[0.1, 0.03], [1 / 30, 1 / 30]]])
     np.testing.assert_allclose(tables.settings, [
         [1.0, 4.0, 0.01, 25.0], [1.0, 4.0, 0.02, 25.0], [0.5, 4.0, 0.03, 25.0]])
+    assert 'slow' not in Adaptation(short).plain() and 'warming' in Adaptation(short).plain()
     past, states, scales = tables.memory()
     assert past.shape[0] == 3 and not past.any()
     assert past.shape[1] - SlowTables.of(adaptations[:1], 25.0, np.ones(1)).memory()[0].shape[

@@ -264,8 +264,8 @@ class SlowChangeTracker:
 
     def __init__(self, adaptation: Adaptation, waves: int = 0) -> None:
         self._warming, self._slow = adaptation.warming, adaptation.slow
-        self._warmth = None if self._warming is None else np.zeros(len(self._warming.seconds))
-        self._state = None if self._slow is None else self._slow.unknown(waves)
+        self._warmth = np.zeros(len(self._warming.seconds) if self._warming else 0)
+        self._state = self._slow.unknown(waves) if self._slow else np.zeros((0, 0))
 
     def __call__(self, residual: FrictionResidual) -> tuple[FloatArray, FloatArray]:
         """Return torques (N,) [N m] to add to the model: for warming, and for all slow changes.
@@ -273,9 +273,9 @@ class SlowChangeTracker:
         Warming uses no measured effort, slow coefficients only that before each sample.
         """
         warmed = np.zeros(len(residual.time))
-        if self._warming is not None and self._warmth is not None:
+        if self._warming is not None:
             warmed = self._warming.torque(residual, self._warming.warmth(residual, self._warmth))
-        if self._slow is None or self._state is None:
+        if self._slow is None:
             return warmed, warmed
         means = self._slow.means(replace(residual, left=residual.left - warmed), self._state)
         return warmed, warmed + np.einsum('np,np->n', residual.columns, means)
