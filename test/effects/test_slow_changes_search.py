@@ -8,9 +8,17 @@ from itertools import product
 import numpy as np
 import pytest
 
-from robot_dynid.effects.slow_changes import FrictionResidual, SlowCoefficients, Warming
+from robot_dynid.effects.slow_changes import (
+    Adaptation,
+    FrictionResidual,
+    SlowChangeTracker,
+    SlowCoefficients,
+    Warming,
+)
 from robot_dynid.effects.slow_changes_search import (
+    AdaptationFit,
     Gain,
+    add_drift,
     fit_slow_coefficients,
     fit_warming,
     gain,
@@ -65,7 +73,7 @@ def squared_error(residuals: list[FrictionResidual], drift: SlowCoefficients) ->
 
 @pytest.mark.parametrize(('seed', 'sizes', 'seconds'), [
     (1, (0.3, 0.1, 0.0), 160.0), (2, (0.3, 0.01, 0.0), 10.0), (3, (0.1, 0.1, 0.0), 40.0),
-    (4, (0.03, 0.1, 0.0), 40.0)])
+    (4, (0.03, 0.1, 0.0), 40.0), (3, (0.03, 0.01, 0.0), 160.0), (2, (0.03, 0.01, 0.0), 10.0)])
 def test_drift_of_friction_is_that_of_least_error_of_all_tried(
     seed: int, sizes: tuple[float, float, float], seconds: float
 ) -> None:
@@ -95,6 +103,9 @@ def test_drift_of_ripple_is_added_where_it_lowers_the_error(seed: int, size: flo
     best = min(tried, key=lambda one: squared_error(residuals, one))
     found, gained = fit_slow_coefficients(residuals)
     assert found == best and gained.counts
+    left = [one.left for one in residuals]
+    assert gained == gain(residuals, left, [a - b for a, b in zip(
+        left, best.torque(residuals), strict=True)])
     assert squared_error(residuals, best) < squared_error(bare, friction)
 
 
@@ -115,8 +126,11 @@ def test_warm_up_beside_a_time_constant_is_found_in_few_recordings(
 ) -> None:
     cold = [recording(seed, length, noise=0.4) for seed in range(count)]
     power = float(np.mean(np.concatenate([one.power for one in cold])))
-    found, gained = fit_warming(warmed(cold, seconds, power))
+    hot = warmed(cold, seconds, power)
+    found, gained = fit_warming(hot)
     assert found is not None and gained.counts
+    noise, whole = (sum(float(one.left @ one.left) for one in some) for some in (cold, hot))
+    assert gained.share == pytest.approx(1.0 - noise / whole, abs=0.02)
     assert len(found.seconds) == 1 and found.power == pytest.approx(power)
     assert abs(found.seconds[0] - seconds) < 3.0 * found.seconds_std[0] < 0.5 * seconds
     assert np.all(np.abs(found.fall[:, 0] - [0.3, 0.1]) < 3.0 * found.fall_std[:, 0])
@@ -143,3 +157,40 @@ def test_rescaling_keeps_the_share_of_friction_that_has_none() -> None:
     np.testing.assert_allclose(found.fall, [[0.15], [0.1]])
     np.testing.assert_allclose(found.rise_std, [0.25, 0.6])
     np.testing.assert_allclose(found.fall_std, [[0.35], [0.8]])
+
+
+def test_add_drift_follows_what_is_left_beside_the_warm_up() -> None:
+    cold = drifting(2, (0.3, 0.1, 0.5), 40.0)
+    warming = Warming(np.array([12.0]), 7.0, np.array([0.1, 0.2]), np.array([[0.3], [0.1]]),
+                      np.zeros(2), np.zeros((2, 1)), np.zeros(1))
+    follow = SlowChangeTracker(Adaptation(warming), 2)
+    hot = [replace(one, left=one.left + follow(one)[0]) for one in cold]
+    expected, gained = fit_slow_coefficients(cold)
+    found = add_drift(hot, warming, Gain(0.3, 7.0))
+    assert (found.warming, found.adaptation.warming) == (Gain(0.3, 7.0), warming)
+    assert expected is not None and found.adaptation.slow is not None
+    for name, value in vars(expected).items():
+        assert getattr(found.adaptation.slow, name) == pytest.approx(value, rel=1e-9)
+    assert found.slow.share == pytest.approx(gained.share, rel=1e-9)
+    assert found.used is found.adaptation
+
+
+def test_an_adaptation_is_used_if_it_has_a_part() -> None:
+    drift, gained = SlowCoefficients(0.1, 0.03, 0.0, 40.0, 10.0, 1.0), Gain(0.0, 0.0)
+    for parts, used in (((None, None), False), ((None, drift), True)):
+        adaptation = Adaptation(*parts)
+        assert (AdaptationFit(adaptation, gained, gained).used is adaptation) == used
+
+
+def test_nothing_is_gained_where_every_drift_raises_the_error() -> None:
+    for seed in range(8):
+        residuals = [recording(10 * seed + k, 40.0) for k in (1, 2)]
+        noise = noise_density(residuals)
+        untracked = sum(float(one.left @ one.left) for one in residuals)
+        least = min(squared_error(residuals, SlowCoefficients(
+            *sizes, 0.0, time, 10.0, share * noise)) for sizes, time, share in product(
+                product((0.03, 0.1, 0.3), (0.01, 0.03, 0.1)), (10.0, 40.0, 160.0), (0.3, 1.0)))
+        if least > untracked:
+            assert fit_slow_coefficients(residuals) == (None, Gain(0.0, 0.0))
+            return
+    pytest.fail('some drift lowers the error of every seed')
