@@ -23,7 +23,7 @@ from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.simulation.truth import load_truth
 from robot_dynid.trajectories.fourier import FourierOptions, random_fourier
 from robot_dynid.trajectories.limits import motion_limits
-from robot_dynid.types import RawLog
+from robot_dynid.types import RawLog, Samples
 from robot_dynid.validation.validate import validate
 
 ROBOT = load_robot('planar_3r')
@@ -230,3 +230,63 @@ def test_excesses_are_more_than_a_twentieth_of_the_range(velocity, beyond, share
     assert (one.beyond, one.share) == (pytest.approx(beyond), share)
     assert one.words == (f'joint_2 by up to {beyond:.3g} rad/s in {100 * share:.3g} % of the '
                          'samples (trained from -1 to 2)')
+
+
+def test_an_extent_has_the_ends_of_all_quantities_and_of_coupled_axes() -> None:
+    row = np.array([0.0, -0.5, 2.0])
+    robot = replace(ROBOT, drive=replace(ROBOT.drive, coupling=np.array(
+        [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], row])))
+    rng = np.random.default_rng(1)
+    q, qd, qdd, warm, effort = rng.normal(size=(5, 9, 3))
+    qd[:, 0] = 0.3 + np.abs(qd[:, 0])
+    samples = Samples(robot.joints, 3.0 + 0.5 * np.arange(9.0), q, qd, qdd, effort=effort,
+                      temperature=warm, began=1.0)
+    found = Extent.of(robot, samples)
+    for name, values in (('position', q), ('acceleration', qdd), ('effort', effort),
+                         ('temperature', warm)):
+        np.testing.assert_array_equal(found.quantities[name].T, [values.min(axis=0),
+                                                                 values.max(axis=0)])
+    assert found.quantities['velocity'][0].tolist() == [0.0, qd[:, 0].max()]
+    turning = np.column_stack([qd, qd @ row])
+    np.testing.assert_allclose(found.speeds.T, [np.minimum(turning.min(axis=0), 0.0),
+                                                np.maximum(turning.max(axis=0), 0.0)])
+    shared = 0.2 * warm[:, 1] + 0.8 * warm[:, 2]
+    assert found.temperatures is not None
+    np.testing.assert_allclose(found.temperatures[3], [shared.min(), shared.max()])
+    assert found.seconds == 6.0
+    sensed = replace(ROBOT, drive=replace(ROBOT.drive, elastic=(1,), torque_sensors=(1,)))
+    assert 'effort' not in Extent.of(ROBOT, replace(samples, effort=None)).quantities
+    place = [0, 1, 2, 1]
+    moved = replace(samples, position=q[:, place], velocity=qd[:, place],
+                    acceleration=qdd[:, place], temperature=None)
+    assert set(Extent.of(sensed, moved).quantities) == {'position', 'velocity', 'acceleration'}
+
+
+def test_poses_are_within_the_ranges_or_the_limits() -> None:
+    ranges = np.array([[0.1, 0.2], [-3.0, -2.5], [7.0, 9.0]])
+    for trained, (low, high) in (
+            (Trained({'position': ranges}), ranges.T),
+            (Trained(), ([-1.0, -np.pi, -np.pi], [0.5, np.pi, 2.0]))):
+        limits = replace(ROBOT.limits, lower=np.array([-1.0, np.nan, -np.inf]),
+                         upper=np.array([0.5, np.nan, 2.0]))
+        poses = trained.poses(replace(ROBOT, limits=limits), 400)
+        assert poses.shape == (400, 3)
+        np.testing.assert_allclose(poses.min(axis=0), low, rtol=0.0, atol=0.1)
+        np.testing.assert_allclose(poses.max(axis=0), high, rtol=0.0, atol=0.1)
+        assert np.all((poses >= low) & (poses <= high))
+
+
+@pytest.mark.parametrize(('change', 'says'), [
+    ({'joint_3': None}, 'its joints or quantities'), ({'joint_1': {}}, 'its joints or quantities'),
+    ({joint: {'colour': np.array([0.0, 1.0])} for joint in ROBOT.joints},
+     'its joints or quantities'),
+    ({'joint_2': {'position': np.array([0.0, 1.0, 2.0])}}, r'trained.joint_2.position must be'),
+    ({'joint_2': {'position': np.array([1.0, 0.9])}}, r'trained.joint_2.position must be')])
+def test_damaged_ranges_are_refused(change, says) -> None:
+    whole = {joint: {'position': np.array([k, k])} for k, joint in enumerate(ROBOT.joints)}
+    found = Trained.of(whole, ROBOT.joints)
+    assert found.plain(ROBOT.joints)['joint_3'] == {'position': [2.0, 2.0]}
+    content = {key: value for key, value in {**whole, **change}.items() if value is not None}
+    with pytest.raises(ValueError, match=says):
+        Trained.of(content, ROBOT.joints)
+    assert Trained.of(None, ROBOT.joints).quantities == {}
