@@ -129,6 +129,19 @@ def test_blocks_are_of_a_second_and_ten_samples() -> None:
     assert law(9.0, 1.0 / 9.0) is None
 
 
+@pytest.mark.parametrize(('near', 'rest', 'slow'), [(102, 1.0, 8.0), (103, 7.4375, 0.0)])
+def test_a_fifth_of_swift_motion_tells_the_errors_of_slow_motion_apart(
+    near: int, rest: float, slow: float
+) -> None:
+    rows = np.arange(3 * 128)
+    is_near = (rows % 128 < near)[:, None]
+    errors = np.where(is_near, 3.0, 1.0)
+    law = learn_error_law([(rows / 128.0, errors, np.zeros(errors.shape), is_near)])
+    assert law is not None
+    assert (law.rest, law.share, law.slow) == ((pytest.approx(rest),), (0.0,), (
+        pytest.approx(slow),))
+
+
 def test_expected_error_grows_with_the_acceleration() -> None:
     law = ErrorLaw((0.04,) * 3, (0.01,) * 3, (0.0,) * 3, 0.1, 7.0)
     model = with_law(law)

@@ -205,3 +205,29 @@ def test_the_spread_of_friction_in_words() -> None:
     known = FitRecord(friction_spread={'viscous': 0.0471, 'dry': 0.0})
     assert known.spread_sentence == 'viscous 4.7 %, dry 0.0 %'
     assert FitRecord.from_plain(known.plain(), 'wls').friction_spread == known.friction_spread
+
+
+def test_gain_of_ripple_is_the_share_of_the_variance_it_explains() -> None:
+    assert JointRipple('a', 4.0, 3.0).gain == pytest.approx(7.0 / 16.0)
+    assert JointRipple('a', 0.5, 0.4).gain == pytest.approx(0.36)
+    assert JointRipple('a', 0.0, 0.0).gain == 0.0
+
+
+def test_stiffness_of_ripple_has_an_interval_where_the_compliance_is_beyond_it() -> None:
+    shown = JointRipple('a', 4.0, 3.0, compliance=2e-4, compliance_std=1e-4)
+    assert shown.stiffness == pytest.approx((1.0 / 3.96e-4, 5e3, 1.0 / 0.04e-4))
+    assert replace(shown, compliance_std=1.03e-4).stiffness is None
+    assert replace(shown, compliance=1.95e-4).stiffness is None
+
+
+def test_daily_spread_is_moderated_by_what_is_usual_of_four_degrees() -> None:
+    record = FitRecord(recordings=('a', 'b', 'c'), friction_spread={'viscous': 0.1, 'dry': 0.123})
+    share, freedom = record.daily_spread('viscous', 5)
+    assert freedom == 14.0
+    assert share == pytest.approx(np.sqrt((4.0 * 0.05**2 + 10.0 * 0.1**2) / 14.0))
+    assert record.daily_spread('offset', 5, 0.3) == (pytest.approx(0.3), 4.0)
+    assert replace(record, recordings=()).daily_spread('dry', 5, 0.3) == (pytest.approx(0.3), 4.0)
+    assert record.spread_sentence == 'viscous 10.0 %, dry 12.3 %'
+    assert FitRecord().spread_sentence == (
+        'unknown from one recording and not covered by the intervals: identify from recordings '
+        'of several days')

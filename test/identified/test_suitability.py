@@ -10,10 +10,13 @@ import pytest
 from robot_dynid.document import Action
 from robot_dynid.identified.suitability import (
     CONTACT,
+    CRITERIA,
+    FALSE_ALARMS,
     FEED_FORWARD,
     GRAVITY,
     SIMULATION,
     USES,
+    WITHOUT_FRICTION,
     JointVerdict,
     UseVerdict,
     Verdict,
@@ -138,3 +141,24 @@ def test_the_joint_that_exceeds_the_threshold_most_stands_for_all() -> None:
     assert words(verdict(0.3, 0.1), verdict(0.5, 0.4)) == \
         'not good: at 0.3 30 % of the effort (threshold 10 %)'
     assert words(verdict(None), verdict(None, None)) == 'not good: no number'
+
+
+def test_thresholds_are_those_that_their_reasons_state() -> None:
+    """Half the friction, four fifths fed forward, the largest push, twice as good as none."""
+    assert {use: CRITERIA[use].threshold for use in USES} == {
+        GRAVITY: 0.5, FEED_FORWARD: 0.2, CONTACT: 1.0, SIMULATION: 0.5}
+    assert (WITHOUT_FRICTION.threshold, FALSE_ALARMS.threshold) == (1.0 / 20.0, 1.0)
+
+
+def test_sections_show_as_many_actions_as_asked_with_capitals() -> None:
+    actions = tuple(Action(f'look {k}', f'robot-dynid {k}') for k in range(3))
+    verdict = Verdict(('note',), (joint('elbow', *GOOD),), actions)
+    whole, few, none = (verdict.sections(most) for most in (None, 2, 0))
+    assert [one.words for one in whole[1].actions] == ['Look 0', 'Look 1', 'Look 2']
+    assert [one.command for one in few[1].actions] == ['robot-dynid 0', 'robot-dynid 1']
+    assert len(none) == 1
+    (table,) = [table for table in whole[0].tables if table.detail]
+    cell = table.rows[0].cells[1]
+    assert table.rows[0].cells[0] == 'elbow'
+    assert (cell.text, cell.mark, cell.note) == (
+        'good', 'good', '25 % of the effort (threshold 20 %)')
