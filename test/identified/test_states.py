@@ -8,8 +8,18 @@ import numpy as np
 import pytest
 from identified_models import nominal_model
 
+from robot_dynid.dynamics import rigid_body
+from robot_dynid.effects import axes_of
+from robot_dynid.effects.joint_friction import JointFriction, Load
 from robot_dynid.errors import ModelError, UsageError
-from robot_dynid.identified.states import checked_states, pushed, rollout
+from robot_dynid.friction import law_from
+from robot_dynid.identified.states import (
+    FrictionTorque,
+    checked_states,
+    holding_torque,
+    pushed,
+    rollout,
+)
 from robot_dynid.types import FloatArray
 
 MODEL = nominal_model('planar_3r')
@@ -80,3 +90,31 @@ def test_acceleration_under_external_torque_solves_for_the_friction() -> None:
     np.testing.assert_allclose(found(0.375), np.array([[28.0, 8.0]]), rtol=1e-10)
     with pytest.raises(ModelError, match='identify it without load dependence'):
         found(0.4)
+
+
+def test_friction_depends_on_the_load_that_gears_transmit() -> None:
+    robot, rng = MODEL.robot, np.random.default_rng(1)
+    links, (q, qd, qdd, external) = rng.normal(size=(3, 10)), rng.normal(size=(4, 5, 3))
+    axes = axes_of(robot)
+    block = JointFriction(axes, tuple(law_from('coulomb+load') for _ in axes.labels),
+                          Load(robot, axes, links))
+    friction = block.with_values({name: 0.1 + 0.07 * i for i, name in enumerate(block.names)})
+    torque = FrictionTorque(robot, friction)
+    assert torque.loaded
+    borne = rigid_body.inverse_dynamics(robot, q, qd, qdd, links)
+    still = rigid_body.inverse_dynamics(robot, q, qd, np.zeros_like(q), links)
+    np.testing.assert_allclose(torque(q, qd, qdd), friction.torque(qd, borne))
+    np.testing.assert_allclose(torque(q, qd), friction.torque(qd, still))
+    pressed = friction.torque(qd, borne - external)
+    np.testing.assert_allclose(torque(q, qd, qdd, external), pressed)
+    relief = torque.relief(q, qd, qdd, external)
+    np.testing.assert_allclose(relief, friction.torque(qd, borne) - pressed)
+    assert np.abs(relief).max() > 0.01
+    plain = JointFriction(axes, tuple(law_from('coulomb') for _ in axes.labels))
+    unloaded = FrictionTorque(robot, plain.with_values(dict.fromkeys(plain.names, 1.0)))
+    assert not unloaded.loaded and not unloaded.relief(q, qd, qdd, external).any()
+
+
+def test_holding_torque_is_the_dry_friction_of_each_joint() -> None:
+    model = nominal_model('planar_3r', viscous=2.0, coulomb=1.5)
+    np.testing.assert_allclose(holding_torque(model), 1.5 * np.ones(3))
