@@ -283,3 +283,45 @@ def test_after_success_the_last_point_is_held() -> None:
     robot.start(Goal(move(1.0)), 0.0, AT_START)
     updates = run(robot, 0.0, 3.0)
     np.testing.assert_allclose(updates[-1].output, [[1.0, 2.0, 3.0], STILL, STILL])
+
+
+def test_values_that_are_no_numbers_hold_their_joint_and_leave_others() -> None:
+    robot = controller()
+    points = (Waypoint(0.5, (1.0, 2.0, 3.0)),
+              Waypoint(1.0, (np.nan, 2.5, 3.5), (1e-8, np.nan, -1e-8), (0.3, 0.4, np.nan)))
+    robot.start(Goal(Command(JOINTS, points)), 0.0, AT_START)
+    halfway, between, end = (robot.update(now, START, STILL).output for now in (0.25, 0.75, 1.0))
+    np.testing.assert_allclose(halfway, [[0.55, 1.1, 1.65], [1.8, 3.6, 5.4], STILL])
+    np.testing.assert_allclose(between, [[0.55, 2.25, 3.25], [0.0, 1.0, 1.0], STILL])
+    np.testing.assert_allclose(end, [[0.55, 2.5, 3.5], [0.0, 0.0, -1e-8], [0.0, 0.4, 0.0]])
+
+
+@pytest.mark.parametrize(('position', 'velocity', 'broken'), [
+    ((1.049, 2.049, 3.049), (0.19, -0.19, 0.19), ''), ((1.0, 1.949, 3.0), (0.0,) * 3, 'a'),
+    ((1.0, 2.0, 3.051), (0.0,) * 3, 'c'), ((1.0, 2.0, 3.0), (0.0, 0.0, -0.21), 'c')])
+def test_default_goals_are_positions_and_velocities_within_their_tolerance(
+    position: tuple[float, ...], velocity: tuple[float, ...], broken: str
+) -> None:
+    """Of this joint the goal is missed, by the time beyond its tolerance; without one for ever."""
+    for seconds in (0.0, 0.25):
+        robot = controller(Constraints(
+            goal=0.05, stopped_velocity=0.2, **({'goal_time': seconds} if seconds else {})))
+        robot.start(Goal(move(1.0)), 0.0, AT_START)
+        for now in (1.0, 1.24, 2.5):
+            robot.update(now, np.array(position), np.array(velocity))
+        texts = [one.text for one in robot.finished]
+        assert texts == ([] if broken and not seconds else [
+            'Aborted due to goal_time_tolerance exceeding by 1.250000 seconds, '
+            f'{broken} outside its goal' if broken else 'Goal successfully reached!'])
+
+
+def test_scaled_time_runs_from_where_a_trajectory_starts() -> None:
+    robot = controller()
+    assert robot.update(5.0, START, STILL).elapsed == 0.0
+    robot.start(Goal(move(1.0, 2.0)), 7.0, AT_START)
+    robot.scaling = 0.25
+    elapsed = [robot.update(now, START, STILL).elapsed for now in (7.0, 8.0, 10.0)]
+    assert elapsed == [0.0, 0.25, 0.75]
+    robot.scaling = 0.5
+    assert robot.update(11.0, START, STILL).elapsed == 1.25
+    assert robot.update(13.0, START, STILL).reference[0] == pytest.approx([2.0, 4.0, 6.0])
