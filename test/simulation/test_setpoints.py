@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from robot_dynid import load_robot
+from robot_dynid.errors import UsageError
 from robot_dynid.simulation.arm import CONTROL_PERIOD, Setpoint
 from robot_dynid.simulation.simulator import SETPOINT_DELAY, Simulator, start_position
-from robot_dynid.simulation.truth import Noise, load_truth
+from robot_dynid.simulation.truth import Noise, Truth, load_truth
 from robot_dynid.types import FloatArray
 
 AMPLITUDE, FREQUENCY, EVERY = 0.4, 2.0 * np.pi * 0.3, 4
@@ -95,3 +96,39 @@ def test_readings_have_the_fault_that_is_set_and_the_motors_of_elastic_arms() ->
     assert np.isnan(simulator.advance(1).effort).all()
     rigid = load_robot('planar_3r')
     assert Simulator(rigid, load_truth(rigid)).advance(1).motor_position is None
+
+
+def test_arms_start_at_zero_or_in_the_middle_of_ranges_without_it() -> None:
+    robot = load_robot('seven_axis')
+    limits = replace(robot.limits, lower=np.array([0.2, -2.0, -1.0, np.nan, 0.0, -3.0, -0.1]),
+                     upper=np.array([1.0, -1.2, 2.0, np.nan, 0.7, 0.0, 5.0]))
+    assert start_position(replace(robot, limits=limits)) == pytest.approx(
+        [0.6, -1.6, 0.0, 0.0, 0.35, -1.5, 0.0])
+
+
+def test_a_tracking_fault_holds_the_first_joint_a_fifth_of_a_radian_off() -> None:
+    robot = load_robot('planar_3r')
+    simulator = Simulator(robot, Truth.ideal(3))
+    place = np.array([0.3, -0.2, 0.1])
+    simulator.place(place)
+    simulator.fault = 'tracking_error'
+    assert simulator.advance(1).time == 0.0 and simulator.time == CONTROL_PERIOD
+    simulator.advance(499)
+    assert simulator.time == pytest.approx(0.5)
+    np.testing.assert_allclose(simulator.view()[1], [np.add(place, (0.2, 0.0, 0.0)), np.zeros(3)], rtol=0.0,
+                               atol=1e-4)
+    assert simulator.view()[0].index == 0
+    for wrong, shown in (([0.1, 0.2], r'\[0.1, 0.2\]'),
+                         ([0.1, np.nan, 0.3], r'\[0.1, nan, 0.3\]')):
+        with pytest.raises(UsageError, match=f'planar_3r: start position must have 3 finite '
+                                             f'values, is {shown}'):
+            simulator.place(np.array(wrong))
+
+
+def test_readings_repeat_with_the_seed() -> None:
+    robot = load_robot('planar_3r')
+    truth = replace(Truth.ideal(3), noise=Noise(position=1e-3))
+    plain, first, other = (Simulator(robot, truth, **seed).advance(1).position
+                           for seed in ({}, {'seed': 0}, {'seed': 1}))
+    np.testing.assert_array_equal(plain, first)
+    assert (plain != other).all()
