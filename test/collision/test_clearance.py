@@ -158,22 +158,6 @@ def test_ends_in_collision_are_named_with_millimetres(pole):
         approach(near, start * [1, 0.2, 1, 1, 1, 1], goal, limits)
 
 
-def test_a_missing_path_names_the_obstacle_and_the_nearest_pose(tmp_path):
-    path = tmp_path / 'slide.urdf'
-    path.write_text(
-        '<robot name="slide"><link name="base"/><link name="hand"><collision><geometry>'
-        '<sphere radius="0.1"/></geometry></collision></link><joint name="x" type="prismatic">'
-        '<parent link="base"/><child link="hand"/><axis xyz="1 0 0"/>'
-        '<limit lower="-2" upper="2" velocity="1" effort="1"/></joint></robot>')
-    wall = {'centre': [0.0, 0.0, 0.0], 'size': [0.2, 1.0, 1.0]}
-    robot = load_robot(path)
-    limits = motion_limits(robot, {'x': {'acceleration': 5.0}})
-    with pytest.raises(DynIdError, match=r'no collision-free path .* hand and keep_out\[0\] '
-                                         r'collide.* \(nearest pose reached: \{x: -0\.\d+\}\)'):
-        approach(build_scene(robot, around(keep_out=[wall])), np.array([-1.0]), np.array([1.0]),
-                 limits)
-
-
 @pytest.mark.parametrize('blocked', [1, 3])
 def test_a_way_goes_around_a_move_that_is_refused(blocked):
     """The straight one of three is refused in both directions, or all are."""
