@@ -261,3 +261,30 @@ def test_joints_are_named_each_with_its_own_and_in_a_sentence_of_another(
              for j in range(3)]
     (finding,) = decide(monkeypatch, alike)
     assert finding.joints == ROBOT.joints and finding.severity is Severity.REFUSE
+
+
+def test_an_arm_of_another_size_beats_each_of_fourteen_masses(
+    monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From a tenth to ten times that described, evenly in the logarithm."""
+    options, masses = [(told('description'), score_of(by(20.0)))], list[float]()
+    decide(monkeypatch, options)
+    plain, better = module.Fits, [-1.0]
+
+    class Weighed(plain):  # type: ignore[misc, valid-type]
+        def __init__(self, excerpts: Sequence[Explained]) -> None:
+            self.masses = [float(one.stated.nominal[1, 0] / ROBOT.nominal[1, 0])
+                           for one in excerpts]
+
+        def scores(self, of: Any, orders: Any, factors: Any, rounds: int) -> list[Score]:
+            if factors[0][0] != 1.0:
+                return super().scores(of, orders, factors, rounds)
+            masses.extend(self.masses)
+            return [score_of(by(19.0 * np.isclose(self.masses[k], better[0]))) for k in of]
+
+    monkeypatch.setattr(module, 'Fits', Weighed)
+    assert len(module.causes(ROBOT, 'run', ROWS)) == 1
+    np.testing.assert_allclose(masses, np.exp(np.linspace(np.log(0.1), np.log(10.0), 14)))
+    for mass in (masses[3], masses[-1]):
+        better[0] = mass
+        assert not module.causes(ROBOT, 'run', ROWS)
