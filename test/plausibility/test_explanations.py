@@ -279,6 +279,8 @@ def test_descriptions_and_springs_are_tried_where_joints_move() -> None:
     springs = [one for one in found if one.kind == 'counterbalance']
     assert [(one.joints, one.change.sprung, one.severity, one.free) for one in springs] == [
         ((j,), (j,), Severity.WARN, 1) for j in (0, 2)]
+    two_move = {one.kind for one in table(replace(ROWS, position=ROWS.position * [0.0, 1.0, 1.0]))}
+    assert {'description', 'counterbalance', 'position_offset'} <= two_move
     one_moves = replace(ROWS, position=ROWS.position * [0.0, 0.0, 1.0])
     kinds = {one.kind for one in table(one_moves)}
     assert not kinds & {'description', 'counterbalance', 'position_offset', 'joint_order'}
@@ -325,6 +327,7 @@ def test_gravity_is_stated_along_axes_or_found() -> None:
     ((0.0, -3.0, 0.0), '[0, -9.81, 0]', 'mounted on a wall, its y axis up'),
     ((0.0, np.sin(0.2), -np.cos(0.2)), '[0, 0, -9.81]', 'mounted upright'),
     ((0.0, np.sin(0.22), -np.cos(0.22)), '[0, 2.14, -9.57]', 'mounted at an angle'),
+    ((0.0, 3.0 * np.sin(0.22), -3.0 * np.cos(0.22)), '[0, 2.14, -9.57]', 'mounted at an angle'),
 ])
 def test_directions_within_twelve_degrees_of_an_axis_have_its_name(
     direction: tuple[float, ...], shown: str, words: str
@@ -343,3 +346,16 @@ def test_changes_of_motion_share_equations_only_if_equal() -> None:
     assert {Change().motion} == {one.motion for one in (
         Change(effort=np.ones(3)), Change(velocity=np.ones(3)),
         Change(swapped=(0, 1), channels=('effort',)))}
+
+
+@pytest.mark.parametrize(('angle', 'offered'), [(11.5, False), (12.5, True)])
+def test_gravity_is_not_tried_within_twelve_degrees_of_the_stated_one(
+    angle: float, offered: bool
+) -> None:
+    """Whatever its size."""
+    for size in (5.0, 9.81, 20.0):
+        tilted = ROBOT.with_gravity(size * np.array([
+            np.sin(np.radians(angle)), 0.0, -np.cos(np.radians(angle))]))
+        looks = [one.looks for one in table(excerpt_of(tilted), tilted) if one.kind == 'gravity']
+        assert ('the base looks mounted upright' in looks) == offered
+        assert 'the base looks hung from a ceiling' in looks

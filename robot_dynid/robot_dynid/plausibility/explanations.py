@@ -425,7 +425,6 @@ def gravity_direction(stated: Explained) -> FloatArray | None:
     target = rows.torque - rigid_body.inverse_dynamics(
         robot.with_gravity(np.zeros(3)), rows.position, rows.velocity, rows.acceleration)
     for j, basis in enumerate(stated.friction().basis):
-        target[:, j] -= basis @ (basis.T @ target[:, j])
         columns[:, j] -= basis @ (basis.T @ columns[:, j])
     sizes = np.maximum(np.linalg.norm(rows.torque, axis=0), 1e-12)
     gravity, _, rank, _ = np.linalg.lstsq(
