@@ -167,7 +167,7 @@ def _gravity(evidence: Evidence, j: int) -> UseVerdict:
     largest, half = (float(part[j]) for part in evidence.static)
     unit, names, model = evidence.unit(j), evidence.names, evidence.model
     parts, held = evidence.validation.parts, float(evidence.holding[j])
-    free = held <= NO_FRICTION * largest or held == 0.0
+    free = held <= NO_FRICTION * largest
     criterion = WITHOUT_FRICTION if free else CRITERIA[GRAVITY]
 
     def verdict(ok: bool | None, value: float | None, words: str,
