@@ -125,7 +125,7 @@ def gear_table(
     encoders, motors = encoders_of(robot, raw), raw.motor_position
     assert motors is not None
     periods = 1 if repaired.averaging is None else repaired.averaging.periods
-    passed = min(2.0 * model.preprocessing.cutoff * repaired.step, 1.0)
+    passed = 2.0 * model.preprocessing.cutoff * repaired.step
     table = []
     every = model.structure.gears or (GearEffects(),) * len(model.torque_model.gears)
     for gear, effects in zip(model.torque_model.gears, every, strict=True):
