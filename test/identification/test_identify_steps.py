@@ -1,4 +1,4 @@
-"""identification/identify.py: fits that are made again, with delays, rigid joints, other methods."""
+"""identification/identify.py: fits made again, with delays, rigid joints, other methods."""
 
 from __future__ import annotations
 

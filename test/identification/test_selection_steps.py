@@ -5,23 +5,29 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
-from motions import STEP, lively
+from motions import STEP, five_sines, lively, truth_of
 
 from robot_dynid.effects import GearEffects
 from robot_dynid.errors import DataError
 from robot_dynid.estimation.friction_selection.law_selection import AxisChoice
 from robot_dynid.identification import selection
 from robot_dynid.identification.recipe import Recipe
-from robot_dynid.identification.selection import Choice, Excerpt, choose, choose_gear_effects
+from robot_dynid.identification.selection import (
+    Choice,
+    Excerpt,
+    choose,
+    choose_gear_effects,
+    effort_lag,
+)
 from robot_dynid.identified.structure import Structure
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.signals.alignment import Lag
 from robot_dynid.signals.prepare import Preprocessing, Repaired
-from robot_dynid.types import FloatArray, RawLog
+from robot_dynid.types import FloatArray, RawLog, Samples
 
 ROBOT = load_robot('planar_3r')
 ROWS = ROBOT.rows
@@ -250,3 +256,33 @@ def test_everything_is_chosen_again_with_effects_of_gears(
     assert not found.preprocessing.decimate
     size = (*effects, 4e-5)[searches - 1]
     assert found.structure.gears == (() if size is None else (GearEffects((size, 0.0)),) * 2)
+
+
+@pytest.mark.parametrize('lag', [3e-3, -2e-3])
+def test_a_lag_is_that_of_the_effort_behind_the_motion(lag: float) -> None:
+    """Along sines in closed form: ``effort(t) = y(t - lag)``, in two recordings."""
+    model = Structure.uniform(ROBOT, True, 'coulomb', {'width': 0.3}).torque_model(ROBOT)
+    recordings = []
+    for seed, count in ((1, 1500), (2, 2500)):
+        time = STEP * np.arange(count)
+        here, there = (Samples(ROBOT.joints, time, *five_sines(
+            np.random.default_rng(seed), time - late, 3), cutoff=10.0) for late in (0.0, lag))
+        effort = model.effort(there, truth_of(model))
+        recordings.append(replace(here, effort=effort, measured=effort))
+    found = effort_lag(model, recordings)
+    assert found.seconds == pytest.approx(lag, rel=0.02)
+    assert 0.0 < found.std < 0.05 * abs(lag)
+
+
+def test_scores_are_means_over_joints_and_folds() -> None:
+    errors = np.array([[0.1, 0.5, 0.3], [0.9, 0.2, 0.4]])
+
+    class Table(Excerpt):
+        """Recordings whose errors are known."""
+
+        def log_errors(self, model: Any, samples: Any) -> FloatArray:
+            return errors
+
+    part, none = Table(ROBOT, []), cast(Any, None)
+    np.testing.assert_allclose(part.errors(none, []), [0.3, 0.5])
+    assert part.score(none, Preprocessing(10.0)) == pytest.approx(0.4)
