@@ -16,7 +16,8 @@ from robot_dynid.identified.trained import Outside
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.signals.parts import Parts
 from robot_dynid.signals.prepare import Preprocessing, Repaired
-from robot_dynid.types import Part, RawLog
+from robot_dynid.types import Part, RawLog, Samples
+from robot_dynid.validation.passband import Passbands
 from robot_dynid.validation.residual_parts import ResidualParts
 from robot_dynid.validation.validate import Trace, Validation, score, validate
 
@@ -178,3 +179,137 @@ def test_validations_pool_what_traces_have() -> None:
     pooled = replace(found, traces=(replace(known, open_loop=loop), trace_of())).open_loop
     assert pooled is not None and pooled.count == 1
     assert pooled.errors['model'].tolist() == [[3.0] * 4] * 2
+
+
+STAMPS = np.array([0.1, 0.6, 0.6, 1.7, 2.1, 2.4])
+#: of the rows that have a measurement, 0, 1, 3, 4 and 5, every second one
+ROWS = [0, 3, 5]
+
+
+def samples_of(raw: bool = True) -> Samples:
+    rng = np.random.default_rng(2)
+    q, qd, qdd, measured, exact = rng.normal(size=(5, 6, 3))
+    return Samples(JOINTS, 0.5 * np.arange(6.0), q, qd, qdd, measured, measured, stamps=STAMPS,
+                   raw_position=exact if raw else None)
+
+
+def wave(order: float, position: Any, velocity: Any, effort: Any) -> Any:
+    return np.array([order * position + velocity, effort])
+
+
+@pytest.fixture
+def traced(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Return a function that gives the trace of samples by a model whose parts are known."""
+    def make(samples: Samples, higher: Any = (), slow: bool = True, **arguments: Any) -> Trace:
+        ripple = SimpleNamespace(wave=wave)
+        record = SimpleNamespace(ripple=[
+            SimpleNamespace(joint='joint_1', waves=(SimpleNamespace(order=9.0),)),
+            SimpleNamespace(joint='joint_2', waves=()),
+            SimpleNamespace(joint='joint_3', waves=(SimpleNamespace(order=4.0),
+                                                    SimpleNamespace(order=7.0)))])
+        model: Any = SimpleNamespace(
+            robot=ROBOT, control=2.0, record=record, preprocessing=Preprocessing(10.0),
+            without_ripple=lambda of: 3.0 * of.position,
+            ripple_torque=SimpleNamespace(of_samples=lambda of, effort: 0.1 * effort),
+            torque_model=SimpleNamespace(effort=lambda of, values: values * of.velocity),
+            learnt_effects={'one': SimpleNamespace(note=lambda robot, of: ''),
+                            'two': SimpleNamespace(note=lambda robot, of: 'a note')},
+            parts_of=lambda key: {'ripple': (None, ripple, ripple)}[key],
+            trained=SimpleNamespace(excesses=lambda robot, states: (states,)))
+
+        class Changes:
+            """Slow changes of 10 and 20 N m, plus one per row."""
+
+            any = slow
+
+            def __call__(self, recording: Any, of: Any, smooth: Any) -> Any:
+                np.testing.assert_array_equal(smooth, 3.0 * samples.position)
+                more = np.arange(5.0)[:, None]
+                return 10.0 + more, 20.0 + more
+
+        fakes = {
+            'Passbands': SimpleNamespace(of=lambda model, one: Passbands(samples, higher)),
+            'SlowChanges': lambda model: Changes(), 'caution': lambda model: '',
+            'OpenLoop': lambda model: SimpleNamespace(reason='', along=lambda of: 'open loop'),
+            'described': lambda robot: np.array([True, False, True]),
+            'rollouts_along': lambda model, of: ('rollouts', 'steady'),
+            'repeatability': lambda of: (np.array([1.0, 2.0, 3.0]), np.array([4.0, 5.0, 6.0])),
+            'moving': lambda of: np.array([1.0, 1.0, 1.0, 0.6, 1.0, 0.4]),
+            'swift': lambda robot, of: np.linspace(0.05, 0.9, 18).reshape(6, 3),
+            'check_external': lambda of, left: f'left {left[0, 0]:.6g}',
+            'measured': lambda robot, of: 'states', 'sentences': lambda outside: outside,
+            'residual_parts': lambda model, of, smooth: ('parts', smooth),
+            'effort_parts': lambda model, of, whole: SimpleNamespace(
+                part=lambda rows: whole[rows]),
+            'without_inertials': lambda robot: ()}
+        for name, fake in fakes.items():
+            monkeypatch.setattr(MODULE, name, fake)
+        (trace,) = score(model, [repaired('run')], 2, **arguments).traces
+        return trace
+
+    return make
+
+
+def test_traces_hold_predictions_at_the_stamps_of_measurements(traced) -> None:
+    samples = samples_of()
+    found = traced(samples)
+    smooth, moved = 3.0 * samples.position, samples.moved
+    np.testing.assert_array_equal(found.time, STAMPS[ROWS])
+    np.testing.assert_array_equal(found.measured, samples.measured[ROWS])
+    np.testing.assert_allclose(found.predicted, 1.1 * smooth[ROWS])
+    np.testing.assert_allclose(found.control[:, [0, 2]], 2.2 * samples.velocity[ROWS][:, [0, 2]])
+    assert np.isnan(found.control[:, 1]).all()
+    more = np.array([[0.0], [2.0], [4.0]])
+    np.testing.assert_allclose(found.warmed, 1.1 * smooth[ROWS] + 10.0 + more)
+    np.testing.assert_allclose(found.adapted, 1.1 * smooth[ROWS] + 20.0 + more)
+    np.testing.assert_array_equal(found.moving, [1.0, 0.6, 0.4])
+    np.testing.assert_array_equal(found.near, (np.linspace(0.05, 0.9, 18) < 0.5).reshape(
+        6, 3)[ROWS])
+    assert found.repeatability.tolist() == [1.0, 2.0, 3.0] and found.noise[2] == 6.0
+    assert found.remark == f'a note; left {samples.measured[0, 0] - smooth[0, 0]:.6g}'
+    assert found.outside == ('states',)
+    np.testing.assert_array_equal(found.position, moved.position[ROWS])
+    np.testing.assert_array_equal(found.velocity, moved.velocity[ROWS])
+    np.testing.assert_allclose(found.split, 1.1 * smooth[ROWS])
+    speed = samples.at_stamps(samples.velocity)
+    np.testing.assert_allclose(found.waves[:, :, 2], wave(
+        4.0, samples.raw_position[ROWS, 2], speed[ROWS, 2], smooth[ROWS, 2]))
+    assert not found.waves[:, :, :2].any()
+    assert (found.rollouts, found.steady, found.parts, found.open_loop) == (None,) * 4
+
+
+def test_traces_in_full_have_simulations_and_parts_of_the_residual(traced) -> None:
+    samples = samples_of(raw=False)
+    found = traced(samples, slow=False, in_full=True)
+    assert (found.rollouts, found.steady, found.open_loop) == ('rollouts', 'steady', 'open loop')
+    name, smooth = found.parts
+    assert name == 'parts' and smooth.tolist() == (3.0 * samples.position).tolist()
+    assert (found.waves, found.warmed, found.adapted) == (None, None, None)
+
+
+def test_traces_use_the_passband_of_each_joint(traced) -> None:
+    samples = samples_of()
+    other = replace(samples, position=samples.position + 1.0, velocity=samples.velocity - 1.0)
+    found = traced(samples, ((other, np.array([2])),))
+    np.testing.assert_allclose(found.predicted[:, :2], 3.3 * samples.position[ROWS, :2])
+    np.testing.assert_allclose(found.predicted[:, 2], 3.3 * other.position[ROWS, 2])
+    np.testing.assert_allclose(found.control[:, 2], 2.2 * other.velocity[ROWS, 2])
+    np.testing.assert_allclose(found.control[:, 0], 2.2 * samples.velocity[ROWS, 0])
+
+
+def test_scores_near_reversals_are_of_the_joints_and_rows_that_are(scores, monkeypatch) -> None:
+    """A trace without such rows has none; joints move from one half on."""
+    near = np.zeros((8, 3), dtype=bool)
+    near[:3, 1] = near[6, 2] = True  # the last is at rest
+    moving = np.array([0.6] * 3 + [0.4] * 5)
+    given = iter([trace_of(near=near), replace(trace_of(), moving=moving)])
+
+    def both() -> Validation:
+        monkeypatch.setattr(MODULE, '_trace', lambda *_: next(given))
+        model: Any = SimpleNamespace(robot=ROBOT, preprocessing=Preprocessing(10.0))
+        return score(model, [repaired('c'), repaired('d')])
+
+    assert 'near reversals' not in scores([repaired('c')])[0].model
+    found = both().model
+    assert {joint: one.samples for joint, one in found['near reversals'].items()} == {'joint_2': 3}
+    assert found['motion']['joint_1'].samples == 7 and found['rest']['joint_3'].samples == 9
