@@ -80,9 +80,9 @@ def log_of(source: str, rows: int = 8, part: Part | None = None) -> RawLog:
 class Recorded:
     """Recordings of which measured accelerations are known.
 
-    Those of whole recordings are 1, 2 and 3; the model is off by a tenth of them, nominal inertials
-    by a half. Those of the rows with even stamps are 3, 4 and 5 beside a line through the odd ones,
-    and far off before these begin. Rollouts are as long as ``longest`` [s].
+    Those of whole recordings are 1, 2 and 3; the model is off by a tenth of them, nominal
+    inertials by a half. Those of the rows with even stamps are 3, 4 and 5 beside a line through
+    the odd ones, and far off before these begin. Rollouts are as long as ``longest`` [s].
     """
 
     indefinite: tuple[int, ...] = ()
