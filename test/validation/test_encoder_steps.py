@@ -54,3 +54,19 @@ def test_steps_that_hide_presliding_are_named(step: float, law: str, named: bool
                 for name, share in (('one', 1.0), ('other', 1.1))]
         said = [w for w in validate(model, logs).warnings if warning in w]
         assert said == [f'one, other: {warning}']
+
+
+@pytest.mark.parametrize(('share', 'named'), [(0.3, True), (0.27, False)])
+def test_steps_are_named_in_which_a_quarter_of_friction_changes(share: float, named: bool) -> None:
+    """Of Dahl friction 1 - exp(-step / length), joint by joint."""
+    robot, length = load_robot('planar_3r'), 2e-4
+    model = model_with_laws(robot, [('dahl', {'length': length})])
+    log, step = recording(1e-6, 'dahl'), share * length
+    coarse = log.position.copy()
+    coarse[:, 1] = step * np.round(coarse[:, 1] / step)
+    whole = 2.0 * model.standard['fc2']
+    assert step_warning(model, replace(log, position=coarse)) == ((
+        'friction after a reversal changes within one step of the encoder, by [N m or N, rad or '
+        f'm]: joint_2 {whole * (1.0 - np.exp(-share)):.2g} of {whole:.2g} within {step:.1e}; '
+        'predictions at rest and near reversals are uncertain by that much; record positions with '
+        'more digits') if named else None)

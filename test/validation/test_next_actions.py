@@ -12,6 +12,7 @@ from identified_models import nominal_model
 
 from robot_dynid.document import Action
 from robot_dynid.estimation.estimate import Status
+from robot_dynid.estimation.friction_selection.law_selection import AxisChoice, LawScore
 from robot_dynid.identified.noise_levels import NoiseLevels
 from robot_dynid.identified.record import DeflectionRecord
 from robot_dynid.identified.suitability import (
@@ -338,3 +339,75 @@ def test_efforts_have_the_unit_of_their_joint() -> None:
     slides = replace(MODEL, robot=replace(MODEL.robot, types=np.array([0, 1, 0])))
     found = Evidence(slides, validated(), NAMES)
     assert [found.unit(j) for j in range(3)] == ['N m', 'N', 'N m']
+
+
+def test_actions_weigh_what_is_chosen_alarms_and_missing_scores() -> None:
+    """A law that was chosen among several is not to be chosen again."""
+    def near(model: Any = MODEL, motion: bool = True, error: float | None = 0.2) -> list[str]:
+        validation = validated()
+        scores = dict(validation.model)
+        scores['near reversals'] = {} if error is None else scored(error, error, error)
+        if not motion:
+            del scores['motion']
+        return [one.words for one in told(model, replace(validation, model=scores))
+                if 'let the data choose' in one.words]
+
+    tried = (LawScore('coulomb', 1.0), LawScore('dahl', 0.9))
+    assert len(near()) == 1 and near(error=None) == [] and len(near(motion=False)) == 1
+    assert near(motion=False, error=None) == []
+    for count, named in ((1, True), (2, False)):
+        choice = AxisChoice('1', 'coulomb', tried=tried[:count])
+        assert bool(near(recorded(friction=(choice,)))) is named
+    for alarms, source, named in ((1.0, 'new.csv', True), (0.0, 'new.csv', False),
+                                  (1.0, 'x.csv', False)):
+        contact: Any = SimpleNamespace(alarms=np.array([0.0, 0.0, alarms]))
+        words = [one.words for one in told(validation=replace(
+            validated(source), contact=contact))]
+        assert any('reports contacts where nothing touches' in one for one in words) is named
+
+
+def test_a_load_weighs_more_than_a_share_of_the_largest_weight() -> None:
+    """A joint with hardly any weight must change by 3 % of that of the heaviest."""
+    columns = static_columns(weighed(1.0), 100)
+    sizes = np.std(columns @ MODEL.values, axis=0)
+    last = np.array([name.endswith('3') and name[0] == 'm' for name in MODEL.names])
+    only = np.std(columns @ np.where(last, MODEL.values, 0.0), axis=0)[2]
+    for share, named in ((0.031, True), (0.029, False)):
+        change = share * sizes.max() / only
+        model = replace(weighed(1.0), control=np.where(last, 1e-6, 1.0) * MODEL.values,
+                        values=np.where(last, change, 1.0) * MODEL.values)
+        words = ' '.join(one.words for one in told(model))
+        assert ('joint_3, which carries no weight in the URDF' in words) is named
+
+
+def test_findings_that_contradict_the_robot_are_evidence() -> None:
+    """Of the fit and of the scores, each once; others are none."""
+    one, two = 'a.csv: gravity: looks; set it', 'b.csv: effort_scale of joint_1: looks; divide'
+    other = 'c.csv: duplicate: twice; omit it'
+    validation = replace(validated(), warnings=(two, one, 'anything'))
+    found = Evidence(replace(MODEL, warnings=(one, other)), validation, NAMES).findings
+    assert [(f.kind, f.recording, f.joints) for f in found] == [
+        ('gravity', 'a.csv', ()), ('effort_scale', 'b.csv', ('joint_1',))]
+
+
+def test_errors_beyond_the_scores_are_root_differences_of_squares() -> None:
+    held: Any = SimpleNamespace(motions=2, promise=np.array([0.5, 0.29, 0.1]))
+    found = Evidence(MODEL, validated(), NAMES, held).beyond
+    np.testing.assert_allclose(found, [np.sqrt(0.25 - 0.04), np.sqrt(0.0841 - 0.04), 0.0])
+
+
+@pytest.mark.parametrize(('share', 'covered'), [(0.51, True), (0.49, False)])
+@pytest.mark.parametrize('joint', [0, 2])
+def test_each_joint_is_tested_over_half_of_its_own_range(
+    share: float, covered: bool, joint: int
+) -> None:
+    trained = {name: np.array([[-1.0, 3.0], [-2.0, 0.0], [0.0, 8.0]])
+               for name in ('position', 'velocity')}
+    values = np.vstack([trained['position'].T, np.ones((2, 3))])
+    values[:, joint] *= share
+    limits = replace(MODEL.robot.limits, lower=-np.ones(3), upper=np.ones(3),
+                     velocity=np.array([np.inf, 1.0, np.nan]))
+    model = replace(MODEL, trained=Trained(trained), robot=replace(MODEL.robot, limits=limits))
+    evidence = Evidence(model, validated(position=values, velocity=1.1 * values), NAMES)
+    assert evidence.still == []
+    assert [gap is None for gap in evidence.gaps] == [covered or j != joint for j in range(3)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -225,6 +226,33 @@ def test_parts_of_recordings_are_weighted_by_their_rows() -> None:
     none = residual_parts(MODEL, replace(still, effort=np.ones((2000, 3))), np.zeros((2000, 3)))
     assert none is not None and not none.static.any()
     assert residual_parts(MODEL, replace(still, effort=None), np.zeros((2000, 3))) is None
+
+
+@pytest.mark.parametrize(('speed', 'slides'), [(0.021, True), (0.019, False), (-0.021, True)])
+def test_residuals_have_parts_while_joints_slide(speed: float, slides: bool) -> None:
+    samples = replace(states(), velocity=np.full((2000, 3), speed))
+    found = residual_parts(MODEL, replace(samples, effort=samples.position), np.zeros((2000, 3)))
+    assert found is not None and (found.static > 0.0).all() == slides
+
+
+@pytest.mark.parametrize(('count', 'rows'), [(5999, 5999), (6000, 3000), (9001, 3001)])
+def test_residuals_of_long_recordings_are_those_of_three_thousand_rows(
+    count: int, rows: int
+) -> None:
+    samples = states(count)
+    found = residual_parts(MODEL, samples, np.zeros((count, 3)))
+    assert found is not None and found.rows == rows
+
+
+def test_residuals_of_elastic_joints_have_no_parts() -> None:
+    samples = states(40)
+    for robot in (replace(ROBOT, drive=replace(ROBOT.drive, elastic=(1,))),
+                  replace(ROBOT, drive=replace(
+                      ROBOT.drive, elastic=(1,), torque_sensors=(1,)))):
+        other: Any = SimpleNamespace(elastic_joints=(), robot=robot)
+        assert residual_parts(other, samples, np.zeros((40, 3))) is None
+        other = SimpleNamespace(elastic_joints=('joint_2',), robot=ROBOT)
+        assert residual_parts(other, samples, np.zeros((40, 3))) is None
 
 
 def repaired(source: str, epoch: float | None, began: float | None) -> Repaired:
