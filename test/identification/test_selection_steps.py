@@ -14,11 +14,13 @@ from motions import STEP, five_sines, lively, truth_of
 from robot_dynid.effects import GearEffects
 from robot_dynid.errors import DataError
 from robot_dynid.estimation.friction_selection.law_selection import AxisChoice
+from robot_dynid.friction import law_from
 from robot_dynid.identification import selection
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identification.selection import (
     Choice,
     Excerpt,
+    SingleJointExcerpt,
     choose,
     choose_gear_effects,
     effort_lag,
@@ -286,3 +288,74 @@ def test_scores_are_means_over_joints_and_folds() -> None:
     part, none = Table(ROBOT, []), cast(Any, None)
     np.testing.assert_allclose(part.errors(none, []), [0.3, 0.5])
     assert part.score(none, Preprocessing(10.0)) == pytest.approx(0.4)
+
+
+def single(monkeypatch: pytest.MonkeyPatch, **drive: Any) -> tuple[Any, Any, list[Any]]:
+    """Return structure and choices from motions of joints 3 and 1, and what they came from."""
+    asked: list[Any] = []
+
+    def choose_laws(data: Any, requests: Any, laws: Any, loads: Any) -> Any:
+        asked.append((data, requests, laws, loads))
+        return [('dahl', law_from('dahl'))], [AxisChoice(data[0], 'dahl')], None
+
+    class Motions(SingleJointExcerpt):
+        """Recordings whose samples are not needed."""
+
+        def samples(self, settings: Any) -> Any:
+            return ['samples']
+
+    names = Structure.uniform(ROBOT, True, 'coulomb+load', {}).torque_model(ROBOT).reduction.names
+    monkeypatch.setattr(selection, 'joint_motions', lambda robot, samples: [
+        SimpleNamespace(joint=2), SimpleNamespace(joint=0)])
+    monkeypatch.setattr(selection, 'JointFrictionData', SimpleNamespace(
+        of=lambda model, motion, loading: (f'joint {motion.joint}', loading)))
+    monkeypatch.setattr(selection, 'choose_laws', choose_laws)
+    monkeypatch.setattr(selection, 'StagedLeastSquares', lambda: SimpleNamespace(
+        fit=lambda experiment: SimpleNamespace(values=np.arange(float(len(names))))))
+    monkeypatch.setattr(selection, 'Experiment', SimpleNamespace(
+        of=lambda model, samples: samples))
+    robot = replace(ROBOT, drive=replace(ROBOT.drive, **drive))
+    given = Structure.uniform(robot, True, 'coulomb+load', {})
+    requests: Any = ['r1', 'r2', 'r3']
+    found, choices = Motions(robot, []).laws(given, Preprocessing(10.0), requests)
+    assert found is given or found.friction == ('dahl', 'coulomb+load', 'dahl')
+    return found, choices, asked
+
+
+def test_laws_of_single_joints_are_of_their_own_motion(monkeypatch) -> None:
+    found, choices, asked = single(monkeypatch)
+    assert choices == (AxisChoice('joint 2', 'dahl'), AxisChoice('joint 0', 'dahl'))
+    assert [(data[0], requests, loads) for data, requests, _, loads in asked] == [
+        ('joint 2', ['r3'], True), ('joint 0', ['r1'], True)]
+    assert [len(laws) for _, _, laws, _ in asked] == [1, 1]
+    model = found.torque_model(ROBOT)
+    plain = Structure.uniform(ROBOT, True, 'coulomb+load', {}).torque_model(ROBOT)
+    links = asked[0][0][1]
+    assert links.shape == (3, 10) and asked[1][0][1] is links
+    standard = plain.reduction.standard_values(np.arange(float(len(plain.reduction.names))))
+    np.testing.assert_array_equal(links.ravel(), standard[:30])
+    assert found.load is not None and model.robot.n == 3
+    _, _, asked = single(monkeypatch, kind='gravity_compensated_torque')
+    assert [(data[1], loads) for data, _, _, loads in asked] == [(None, False)] * 2
+    found, choices, asked = single(monkeypatch, coupling=np.eye(3))
+    assert (found.friction, choices, asked) == (('coulomb+load',) * 3, (), [])
+
+
+def test_ramps_and_scores_of_single_joints_are_those_of_their_motion(monkeypatch) -> None:
+    monkeypatch.setattr(selection, 'single_joint_errors', lambda model, samples: np.array(
+        [0.1, 0.2, 0.6]))
+    part = SingleJointExcerpt(ROBOT, [])
+    np.testing.assert_array_equal(part.log_errors(cast(Any, None), []), [[0.1], [0.2], [0.6]])
+    given = Structure.uniform(ROBOT, False, 'coulomb', {'width': 0.3})
+    assert part.effects(given, Preprocessing(10.0)) is given
+
+    class Known(SingleJointExcerpt):
+        """Recordings whose scores are least at a width of 0.02."""
+
+        def score(self, model: Any, settings: Any) -> float:
+            return abs(np.log(widths.pop(0) / 0.021))
+
+    widths = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1]
+    assert Known(ROBOT, []).ramp(given, Preprocessing(10.0)) == Structure.uniform(
+        ROBOT, False, 'coulomb', {'width': 0.02})
+    assert widths == []
