@@ -13,6 +13,7 @@ import pytest
 
 from robot_dynid.errors import DataError, UsageError
 from robot_dynid.identification.by_recording import (
+    AVERAGING,
     MERGED_ROWS,
     Recorded,
     RecordedInformation,
@@ -25,6 +26,7 @@ from robot_dynid.identification.by_recording import (
     merge_information,
 )
 from robot_dynid.identification.recipe import Recipe
+from robot_dynid.identification.recordings import Unusable
 from robot_dynid.identification.selection import Choice
 from robot_dynid.identified.record import FitRecord
 from robot_dynid.identified.structure import Structure
@@ -197,7 +199,7 @@ def test_recordings_are_reduced_by_file_and_summed_up(monkeypatch) -> None:
     found, asked = recorded_by(results)
     found.opened = Parts((log_of('all'),), accepted=('gravity',))
     surveys = [survey_of(log_of(name), digest) for name, digest in (
-        ('a.csv[0:1]', 'A'), ('a.csv[2:3]', 'A'), ('b.csv', 'B'), ('c.csv', 'C'))]
+        ('a.csv[0:1]', 'A'), ('a.csv[2:3]', 'X'), ('b.csv', 'B'), ('c.csv', 'C'))]
     told: list[Any] = []
     whole: Any = found.reduce(ROBOT, surveys, (LIKE, Recipe()), lambda *one: told.append(one))
     ((task, groups),) = asked
@@ -236,3 +238,100 @@ def test_information_is_stored_under_what_it_depends_on() -> None:
                 CHOICE, preprocessing=Preprocessing(8.0))), key(recipe=Recipe(rate=50.0)),
             key(recipe=Recipe(period=2.0))]
     assert len(set(keys)) == len(keys) and key(recipe=Recipe(cutoff=3.0)) == keys[0]
+
+
+class Keeper:
+    """A store of one recording, of file B, and of what was stored."""
+
+    def __init__(self) -> None:
+        self.saved: list[Any] = []
+
+    def load(self, source: str, digest: str, key: str) -> Any:
+        if digest == 'B':
+            return part_of('stored', 5.0), ''
+        return None, f'{source} damaged' if digest == 'C' else ''
+
+    def save(self, made: RecordedInformation, source: str, digest: str) -> None:
+        self.saved.append((made.record.recordings, source, digest))
+
+
+class Prepared:
+    """Stands for prepared recordings, of which ``bad`` ones are unusable."""
+
+    all_notes, all_motions = ('prepared',), ('moves',)
+
+    def __init__(self, robot: Any, recordings: Any, settings: Any, progress: Any) -> None:
+        assert settings == CHOICE.preprocessing and robot.n == 3
+        self.logs = recordings.logs
+        self.averaged = {1: 'mean 1', 0: 'mean 0'}
+        self.extents = {log.source: log.source.upper() for log in self.logs.recordings}
+
+
+@pytest.fixture
+def work(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Return what is examined or read in one piece, by workers in this process."""
+    asked: list[Any] = []
+
+    def each(model: Any, prepared: Any, weights: Any) -> Iterator[Information]:
+        assert weights is WEIGHTS
+        for log in prepared.logs.recordings:
+            if 'bad' in log.source:
+                raise Unusable(f'{log.source} at rest')
+            yield Information(float(ord(log.source[0])))
+
+    monkeypatch.setattr(MODULE, 'examine_recording', lambda robot, source, logs: asked.append(
+        (source, logs.accepted)) or f'examined {source}')
+    monkeypatch.setattr(MODULE, 'Prepared', Prepared)
+    monkeypatch.setattr(MODULE, 'friction_curves', lambda robot, motions, recipe: ([], []))
+    monkeypatch.setattr(MODULE, 'by_recording', each)
+    monkeypatch.setattr(MODULE, 'plausible_recordings', lambda robot, logs, accept, given: (
+        logs, tuple(map(str, given))))
+    monkeypatch.setattr(Parts, 'uncut', lambda self, why: (asked.append(why), self)[1])
+    return asked
+
+
+def in_process(keeper: Any = None) -> Recorded:
+    workers: Any = SimpleNamespace(results=map)
+    return Recorded(workers, keeper)
+
+
+@pytest.mark.parametrize('period', [None, 2.0])
+def test_recordings_are_opened_and_examined(work, period: float | None) -> None:
+    stored: Any = SimpleNamespace(opened=lambda: (log_of('opened'), 'D'))
+    logs = Parts((log_of('a'), stored), accepted=('gravity',))
+    found = in_process().survey(ROBOT, logs, Recipe(period=period), lambda *_: None)
+    assert [(one.recording.source, one.examination, one.digest) for one in found] == [
+        ('a', 'examined a', ''), ('opened', 'examined opened', 'D')]
+    uncut = [] if period is None else [AVERAGING]
+    assert work == [*uncut, ('a', ('gravity',)), *uncut, ('opened', ('gravity',))]
+
+
+@pytest.mark.parametrize('period', [None, 2.0])
+def test_stored_information_is_used_and_other_is_stored(work, period: float | None) -> None:
+    keeper = Keeper()
+    found = in_process(keeper)
+    surveys = [survey_of(log_of(name), digest) for name, digest in (
+        ('a[0:1]', 'A'), ('a[2:3]', 'X'), ('b', 'B'), ('c', 'C'), ('d', ''), ('bad', 'E'))]
+    whole: Any = found.reduce(ROBOT, surveys, (LIKE, Recipe(period=period, accept=('clock',))),
+                              lambda *_: None)
+    assert whole.information.numbers == (97.0, 97.0, 5.0, 99.0, 100.0)
+    assert whole.extent == 'A[0:1]+A[2:3]+STORED+C+D'
+    record = whole.record
+    assert record.recordings == ('a[0:1]', 'a[2:3]', 'b', 'c', 'd')
+    assert record.recording_digests == ('A', 'A', '', 'C', '')
+    assert record.accepted == ('clock', 'gravity', 'kind stored')
+    assert record.averaging[:2] == ('mean 1', 'mean 0')
+    assert keeper.saved == [(('a[0:1]', 'a[2:3]'), 'a[0:1], a[2:3]', 'A'), (('c',), 'c', 'C')]
+    assert whole.notes[:3] == ('prepared', 'note stored', 'prepared')
+    assert (found.taken, found.redone, found.wrong) == (1, 1, 'c damaged')
+    assert work == ([] if period is None else [AVERAGING] * 4)
+
+
+def test_recordings_are_reduced_alone_with_what_refuses_them(work) -> None:
+    late = replace(log_of('late'), epoch=100.0, time=np.array([7.0]))
+    logs = Parts((log_of('a'), log_of('bad'), late))
+    first, second, third = in_process().each(ROBOT, logs, (LIKE, Recipe()), lambda *_: None)
+    assert first.notes == ('examined a', 'prepared') and first.began is None
+    assert first.information is not None and first.information.motions == ('moves',)
+    assert second.information is None and str(second.error) == 'bad at rest'
+    assert third.began == 107.0 and not third.taken

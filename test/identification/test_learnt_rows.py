@@ -8,13 +8,21 @@ from typing import Any
 
 import numpy as np
 import pytest
+from motions import torque_model
 
 from robot_dynid.effects.ripple import ABOVE_FAST
 from robot_dynid.effects.ripple_search import CREEP_SHARE
+from robot_dynid.effects.slow_changes import FrictionResidual
 from robot_dynid.errors import DataError
 from robot_dynid.identification import learnt
 from robot_dynid.identification.gathered import Fit
-from robot_dynid.identification.learnt import Rows, apply_changes, learn_ripple
+from robot_dynid.identification.learnt import (
+    Rows,
+    RowWeights,
+    apply_changes,
+    learn_ripple,
+    refit_with_links,
+)
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identified.record import FitRecord
 from robot_dynid.signals.prepare import Preprocessing
@@ -198,3 +206,56 @@ def test_corrections_of_several_joints_add_up_except_for_what_is_not_excited() -
     both = [0, 2]
     np.testing.assert_allclose((factor.T @ factor)[np.ix_(both, both)], total[np.ix_(
         both, both)] / np.outer(model.std[both], model.std[both]), rtol=1e-6)
+
+
+def test_warming_is_refitted_with_the_rows_of_all_joints(monkeypatch) -> None:
+    """Products over the density of the noise, and with the weights of the estimate."""
+    model = torque_model('planar_3r')
+    names = len(model.reduction.names)
+    rng = np.random.default_rng(3)
+    recordings, residuals = [], [list[Any]() for _ in range(3)]
+    for count in (7, 5):
+        time = 0.01 * np.arange(count)
+        stamps = time.copy()
+        stamps[2] = stamps[1]
+        recordings.append(Samples(model.robot.joints, time, *rng.normal(size=(3, count, 3)),
+                                  stamps=stamps))
+        fresh = np.arange(count) != 2
+        for one in residuals:
+            one.append(FrictionResidual(stamps[fresh], *rng.normal(size=(4, count - 1)),
+                                        np.zeros((count - 1, 0))))
+    warming: Any = SimpleNamespace(
+        seconds=(1.0, 2.0), warmth=lambda one, state: one.dry + state.sum(),
+        torque=lambda one, warmth: 0.5 * warmth)
+    densities = iter([2.0, 4.0, 1e-5])
+    asked: list[Any] = []
+    monkeypatch.setattr(learnt, 'prepare', lambda robot, one, settings: one)
+    monkeypatch.setattr(learnt, 'noise_density', lambda rests: next(densities))
+    monkeypatch.setattr(learnt, 'refit_warming', lambda *given: asked.append(given))
+    far = rng.uniform(0.5, 1.0, (7, 3))
+    monkeypatch.setattr(learnt, 'row_weights', lambda robot, samples, weights: (
+        far[:len(samples)] if weights == 'reversals' and len(samples) == 7 else None))
+    fake: Any = SimpleNamespace(values=np.zeros(names), torque_model=model, robot=model.robot,
+                                preprocessing=None)
+    used: Any = recordings
+    joints = np.array([1.0, 2.0, 3.0])
+    reversals: Any = 'reversals'
+    found = refit_with_links(fake, (used, residuals), [None, warming, None], RowWeights(
+        joints, reversals))
+    assert found == [None, None, None]
+    ((own, given, constant),) = asked
+    assert own is residuals[1] and given is warming
+    others, normal = np.zeros((names + 1, names + 1)), np.zeros((names, names))
+    for r, one in enumerate(recordings):
+        fresh = one.fresh
+        columns = model.columns(one)[:, :, fresh]
+        squares = ((far if r == 0 else np.ones((5, 3)))[fresh] * joints)**2
+        np.testing.assert_allclose(constant.columns[r], columns[1].T)
+        np.testing.assert_allclose(constant.weights[r], squares[:, 1])
+        for i, density in ((0, 2.0), (1, 4.0), (2, 4e-4)):
+            normal += (columns[i] * squares[:, i]) @ columns[i].T
+            if i != 1:
+                tall = np.vstack([columns[i], residuals[i][r].left])
+                others += 0.01 / density * tall @ tall.T
+    np.testing.assert_allclose(constant.others, others, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(constant.normal, normal, rtol=1e-9, atol=1e-9)
