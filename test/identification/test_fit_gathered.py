@@ -137,7 +137,7 @@ class Pipeline:
             'replace': replace_in, 'learn_error_law': self.law,
             'joint_weights': lambda information: 'weights',
             'solve': lambda information, weights: solution,
-            'textbook_covariance': lambda *_: np.diag([1.0, 1.0, 0.0]),
+            'textbook_covariance': lambda *_: np.diag([4.0, 1.0, 0.0]),
             'recordings_of': lambda information: ['a', 'b'],
             'friction_scales': lambda model, values: {'solved': 'scales'}[values],
             'batch_scores': lambda *_: 'scores',
@@ -205,7 +205,7 @@ def test_fits_are_learnt_from_scored_and_recorded_in_order(monkeypatch) -> None:
     record = model.record
     assert (record.recordings, record.samples, record.degrees_of_freedom) == (('a', 'b'), 5, 11.0)
     assert record.weights_near_reversals == (0.5, 0.75, 1.0)
-    assert record.std_over_textbook == 3.0  # of 2 and 4; the third has no deviation
+    assert record.std_over_textbook == 2.5  # of 2 / 2 and 4 / 1; the third has no deviation
     assert record.friction_spread == {'dry': 0.25} and record.passbands == (7.0, 7.0, 9.0)
     assert record.cutoffs_tried == (CutoffScore(3.0, -1.5), CutoffScore(7.0, -2.0))
     assert record.left_over == (1.0, 2.0, 3.0) and record.residual == 'residual'
@@ -245,6 +245,9 @@ def test_refused_joints_are_marked_in_the_order_of_the_robot(monkeypatch) -> Non
     found, _ = run(monkeypatch, Pipeline({2: 'noise'}, both))
     assert found.estimate.status is Status.NOT_EXCITED
     assert found.model.status == 'joint_3: noise; move more'
+    for remedy, words in (('', Status.NOT_EXCITED.value), ('move more', 'move more')):
+        found, _ = run(monkeypatch, Pipeline(estimate=replace(both, remedy=remedy)))
+        assert found.model.status == words
     shares = Pipeline(estimate=replace(ESTIMATE, shares=np.array([0.5, 0.6, 0.7])))
     found, _ = run(monkeypatch, shares)
     assert shares.shares[:2] == ([0.5, 0.6, 0.7], [0.0] * 3) and shares.shares[3] is None

@@ -12,6 +12,7 @@ import pytest
 from robot_dynid.errors import DataError, UsageError
 from robot_dynid.identification import payload
 from robot_dynid.identification.payload import identify_drive_gains, identify_payload
+from robot_dynid.identified.structure import Structure
 from robot_dynid.robot.inertia import PARAMETERS
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.signals.prepare import Preprocessing
@@ -43,7 +44,7 @@ class Body:
 def samples_of(log: Any, settings: Any) -> Samples:
     """Return samples of the number of a recording; efforts are 10 and 20 times that."""
     number = NUMBERS[log.source] * np.array([1.0, 10.0, 100.0]) + np.zeros((4, 3))
-    return Samples(ROBOT.joints, np.arange(4.0), number, number, number, 10.0 * number,
+    return Samples(ROBOT.joints, 0.01 * np.arange(4.0), number, number, number, 10.0 * number,
                    20.0 * number, cutoff=settings.cutoff)
 
 
@@ -116,7 +117,8 @@ def test_without_other_recordings_the_error_of_the_model_is_explained(
         place = number * np.array([1.0, 10.0, 100.0])
         np.testing.assert_array_equal(part.effort[0], 7.0 * place)
         np.testing.assert_array_equal(part.measured[0], 17.0 * place)
-    assert [(one.loaded, one.unloaded) for one in found.matches] == [('a', ''), ('b', '')]
+    assert [(one.loaded, one.unloaded, one.lag, one.drift, one.difference)
+            for one in found.matches] == [('a', '', 0.0, 0.0, None), ('b', '', 0.0, 0.0, None)]
     assert found.warnings == (*(['refused'] if refused else []), 'found a ()', 'found b ()',
                               'note a', 'note b')
     information, effort, uncertainty = found.estimate[1:]
@@ -235,3 +237,14 @@ def test_gains_are_fitted_in_the_unit_of_the_recordings(fits, monkeypatch, equal
         with pytest.raises(UsageError) as refused:
             identify_drive_gains(robot, LOADED, UNLOADED, load, None, twice)
         assert str(refused.value) == f'equal gains: {words} in two groups: list each joint once'
+
+
+def test_gains_without_a_model_are_fitted_beside_links_and_coulomb_friction(fits) -> None:
+    load: Any = SimpleNamespace(link='tool')
+    identify_drive_gains(ROBOT, LOADED, UNLOADED, load)
+    *prepared, (names, parts) = fits
+    torque = Structure.uniform(ROBOT, True, 'coulomb', {'width': 0.01}).torque_model(ROBOT)
+    assert names == (*torque.reduction.names, *PARAMETERS)
+    assert prepared == [(name, 6.5, True) for name in 'abc']
+    expected = torque.columns(samples_of(LOADED[1], Preprocessing(6.5)))
+    np.testing.assert_array_equal(parts[1].columns[:, :-10], expected)
