@@ -58,6 +58,7 @@ def fits(monkeypatch: pytest.MonkeyPatch) -> Any:
 
         def gather(robot: Any, logs: Any, request: Any, progress: Any, watch: Any) -> Any:
             assert logs == ['log'] and request.recorded is recorded
+            progress('gathering', 0.0)  # of a default that tells nothing
             given.append((request.estimator.name, request.recipe.elastic_joints,
                           request.recipe.encoder_delays))
             return request

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from robot_dynid.errors import DataError
 from robot_dynid.identification import residual_fit as module
 from robot_dynid.identification.residual_fit import (
     LOOP_ROUNDS,
@@ -18,8 +19,11 @@ from robot_dynid.identification.residual_fit import (
     JointFit,
     Round,
     Training,
+    alternate,
     cross_fit,
+    fit_models,
     fit_residual,
+    predict_residual,
 )
 from robot_dynid.identified.record import DeflectionRecord, JointDeflection
 from robot_dynid.types import FloatArray, Samples
@@ -227,3 +231,89 @@ def test_without_a_requested_model_there_is_nothing_to_say(fits) -> None:
         assert (found.record.kind, found.record.rounds) == (kind, 2)
     stopped, _ = fits('gear', {'gear': crossed([0.5] * 4)}, stride=2)
     assert stopped.warnings[-1] == 'long recordings: residual models use one of 2 parts'
+
+
+def test_friction_and_links_at_once_are_fitted_as_the_method_does(monkeypatch) -> None:
+    """By weighted least squares where it fits no parts of its own."""
+    monkeypatch.setattr(module, 'joint_weights', lambda information: f'weights of {information}')
+    monkeypatch.setattr(module, 'solve', lambda *given: SimpleNamespace(values=given))
+    whole: Any = SimpleNamespace(information=SimpleNamespace(subset=lambda chosen: f'{chosen}'))
+    for fit, values in ((None, ('[2, 5]', 'weights of [2, 5]')),
+                        (lambda batches: ('own', batches), ('own', [2, 5]))):
+        estimator: Any = SimpleNamespace(fit_to_batches=lambda *given, fit=fit: fit)
+        assert JointFit(estimator, NONE)(whole, NONE, [2, 5], None) == values
+
+
+class Models:
+    """Fits of residual models: what they are given, a model that doubles its last feature."""
+
+    def __init__(self, gear: bool) -> None:
+        self.gear, self.given = gear, list[Any]()
+
+    def fit(self, features: FloatArray, residual: FloatArray) -> Any:
+        self.given.append((features, residual))
+        if self.gear:
+            raise DataError('too little motion')
+        return SimpleNamespace(mean=lambda rows: 2.0 * rows[:, -1])
+
+
+def test_residual_models_are_fitted_to_what_physics_leaves(monkeypatch) -> None:
+    """Of the chosen rows, without the load for those that are no gears; rows are predicted all."""
+    gear, other = Models(True), Models(False)
+    monkeypatch.setattr(module, 'RESIDUALS', {'gear': gear, 'rbf': other})
+    rng = np.random.default_rng(1)
+    features, effort, physics = rng.normal(size=(5, 4, 3)), *rng.normal(size=(2, 5, 4))
+    data: Any = SimpleNamespace(features=features, effort=effort, experiment=SimpleNamespace(
+        model=SimpleNamespace(robot=SimpleNamespace(joints=JOINTS))))
+    chosen = np.array([True, False, True, True, False])
+    models, notes = fit_models(data, {1: 'gear', 3: 'rbf'}, physics, chosen)
+    assert notes == ('', 'b: too little motion', '', '')
+    assert [one is None for one in models] == [True, True, True, False]
+    for own, j, columns in ((gear, 1, 3), (other, 3, 2)):
+        ((rows, residual),) = own.given
+        np.testing.assert_array_equal(rows, features[chosen, j, :columns])
+        np.testing.assert_array_equal(residual, (effort - physics)[chosen, j])
+    found = predict_residual(data, models)
+    np.testing.assert_array_equal(found[:, 3], 2.0 * features[:, 3, 1])
+    assert not found[:, :3].any()
+
+
+def test_physics_and_residual_models_are_fitted_in_turn(monkeypatch) -> None:
+    """Physics to what the models of the round before leave, in some cells."""
+    asked: list[Any] = []
+
+    class Data(SimpleNamespace):
+        """Recordings whose load depends on the physics."""
+
+        def loaded(self, values: Any) -> Any:
+            return f'loaded {values}'
+
+        def physics(self, values: Any) -> Any:
+            return f'physics {values}'
+
+        def without(self, added: Any) -> Any:
+            return SimpleNamespace(by_motion=f'left by {added}')
+
+    def own(whole: Any, left: Any, cells: Any, previous: Any) -> Any:
+        asked.append((whole, left, cells, previous))
+        return len(asked)
+
+    data: Any = Data(cell=np.array([0, 1, 2, 1]), experiment=SimpleNamespace(by_motion='whole'))
+    monkeypatch.setattr(module, 'fit_models', lambda data, kinds, physics, chosen: (
+        (f'{data} {physics} {chosen.tolist()}' if kinds else None,), ('note',)))
+    monkeypatch.setattr(module, 'predict_residual', lambda data, models: f'added {data}')
+    chosen = [True, False, True, False]
+    rounds = alternate(data, {0: 'gear'}, own, [0, 2])
+    for number in (1, 2):
+        one: Any = next(rounds)
+        assert (one.values, one.physics, one.added, one.notes) == (
+            number, f'physics {number}', f'added loaded {number}', ('note',))
+        assert one.models == (f'loaded {number} physics {number} {chosen}',)
+    assert asked == [('whole', 'whole', [0, 2], None),
+                     ('whole', 'left by added loaded 1', [0, 2], 1)]
+    asked.clear()
+    plain = alternate(data, {}, own, [0, 2])
+    first: Any = next(plain)
+    assert first.added == f'added {data}' and first.models == (None,)
+    next(plain)
+    assert asked == [('whole', 'whole', [0, 2], None), ('whole', 'whole', [0, 2], 1)]
