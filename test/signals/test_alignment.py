@@ -64,7 +64,7 @@ def test_a_clock_is_set_back_by_more_than_late_rows_and_jitter(
 def test_rows_after_the_clock_was_set_back_follow_after_twice_a_gap(
     step: float, pause: float
 ) -> None:
-    time = np.concatenate([np.arange(50), np.arange(30)]) * step
+    time = np.concatenate([np.arange(50), 3.0 + np.arange(30)]) * step
     time[20] = np.nan
     messages = time[:3], np.ones((3, 2))
     found, notes = one_clock(replace(log_of(time, effort=np.ones((80, 2))),
@@ -72,7 +72,7 @@ def test_rows_after_the_clock_was_set_back_follow_after_twice_a_gap(
     np.testing.assert_array_equal(found.time[:50], time[:50])
     np.testing.assert_allclose(found.time[50:], 49 * step + pause + step * np.arange(30))
     assert found.effort_messages is None
-    assert notes == [f'run: the clock goes back 1 time(s), first by {49 * step:.3g} s in row 51; '
+    assert notes == [f'run: the clock goes back 1 time(s), first by {46 * step:.3g} s in row 51; '
                      'the rows after it are moved behind those before']
 
 
@@ -94,6 +94,9 @@ def spoiled(time: FloatArray, rows: object, values: object) -> FloatArray:
     (spoiled(TEN, [2, 3], [50.0, 60.0]), np.delete(TEN, [2, 3]), '', 2),
     (spoiled(TEN, 0, 7.5), np.delete(TEN, 0), '', 1),
     (spoiled(TEN, 9, 0.0), np.delete(TEN, 9), '', 1),
+    (spoiled(TEN, [1, 5], [np.nan, 1.5]), np.delete(TEN, [1, 5]), '', 2),
+    # of groups of the same size the later one
+    (spoiled(TEN, [3, 4], [4.0, 3.0]), np.delete(TEN, 3), '', 1),
     # a year, or a thousand times the rows at their step, from the middle
     (spoiled(TEN, 9, 3.1e7), spoiled(TEN, 9, 3.1e7), '', 0),
     (spoiled(TEN, [4, 9], 3.3e7), np.delete(TEN, [4, 9]), '2 (first 3.3e+07 s in row 5)', 0),
@@ -281,9 +284,78 @@ def test_clocks_of_a_motion_recorded_twice(
 def test_rest_before_and_after_a_motion_hides_no_lag() -> None:
     """Rest matches rest anywhere, so it is no overlap."""
     held = np.clip(TIMES - 3.0, 0.0, 4.0)
-    first = samples_of(held, TIMES)
-    late = samples_of(np.clip(TIMES - 6.0, 0.0, 4.0), TIMES)
+    first = samples_of(held, TIMES, off=2.0)
+    late = samples_of(np.clip(TIMES - 6.0, 0.0, 4.0), TIMES, off=2.0)
     assert align(first, late).lag == pytest.approx(3.0, abs=1e-3)
+
+
+def two_joints(time: FloatArray, starts: tuple[int, ...] = (0,)) -> Samples:
+    """Return chirps of two joints that are alike nowhere, with a raw effort with corners."""
+    rate = np.stack([8.0 + time, 2.5 + 0.3 * time], axis=1)
+    angle = np.stack([8.0 * time + 0.5 * time**2, 5.0 * time + 0.3 * time**2], axis=1)
+    position = [2.0, -1.0] + np.sin(angle) * [1.0, 0.5]
+    velocity = rate * np.cos(angle)
+    return Samples(JOINTS, time, position, velocity, velocity, effort=position,
+                   measured=np.abs(position), starts=starts)
+
+
+def test_pairs_hold_every_joint_and_stretch_of_both_recordings() -> None:
+    """The second one 0.307 s later, its raw effort between stamps in a straight line."""
+    second = two_joints(TIMES)
+    late = replace(second, time=TIMES + 0.307,
+                   position=second.position + np.array([2e-3, -5e-3]))
+    pair = align(two_joints(TIMES, (0, 130, 380)), late)
+    assert pair.first.starts == pair.second.starts == (0, 130, 380)
+    np.testing.assert_allclose(pair.difference, [2e-3, 5e-3], rtol=0.05)
+    exact = align(two_joints(TIMES), replace(second, time=TIMES + 0.3074))
+    assert exact.lag == pytest.approx(0.3074, abs=1e-6)
+    np.testing.assert_allclose(exact.difference, 0.0, atol=1e-4, rtol=0.0)
+    np.testing.assert_allclose(exact.second.velocity, exact.first.velocity, atol=1e-3, rtol=0.0)
+    raw, seen = second.measured, exact.second.measured
+    assert raw is not None and seen is not None
+    for joint in range(2):
+        np.testing.assert_allclose(
+            seen[:, joint], np.interp(exact.first.time, TIMES + 0.3074 - exact.lag, raw[:, joint]),
+            rtol=0.0, atol=1e-4)
+
+
+@pytest.mark.parametrize(('rows', 'enough'), [(240, False), (262, True)])
+def test_half_of_a_recording_has_to_lie_in_stretches_of_four_rows(
+    rows: int, enough: bool
+) -> None:
+    first, starts = two_joints(TIMES), (0, *range(rows, 500, 3))
+    if enough:
+        assert len(align(first, two_joints(TIMES, starts)).first) == pytest.approx(rows, abs=2)
+        return
+    with pytest.raises(DataError, match='less than half of the shorter recording overlaps'):
+        align(first, two_joints(TIMES, starts))
+
+
+@pytest.mark.parametrize('swapped', [False, True])
+@pytest.mark.parametrize(('share', 'found'), [(0.23, True), (0.08, False)])
+def test_what_both_recordings_share_holds_a_fifth_of_the_motion(
+    share: float, found: bool, swapped: bool
+) -> None:
+    """A similar motion elsewhere is not taken for it, however large."""
+    rows = np.arange(280)
+    large, small, other = (np.sin(rate * rows + 2e-4 * rows**2)[begin:]
+                           for rate, begin in ((0.05, 40), (0.11, 0), (0.17, 40)))
+    small *= np.sqrt(240.0 * share / (520.0 - 280.0 * share))  # as a share of the mean square
+    similar = 0.8 * large + 0.6 * other
+
+    def recorded(*parts: FloatArray) -> Samples:
+        values = np.concatenate(parts)[:, None]
+        speed = np.gradient(values, 0.02, axis=0)
+        return Samples(('a',), 0.02 * np.arange(520.0), values, speed, speed)
+
+    pair = recorded(large, small), recorded(small, similar)
+    first, second = pair[::-1] if swapped else pair
+    lag = 4.8 if swapped else -4.8
+    if found:
+        assert align(first, second).lag == pytest.approx(lag, abs=1e-3)
+        return
+    with pytest.raises(DataError):
+        align(first, second)
 
 
 def test_pauses_of_recordings_are_not_interpolated() -> None:

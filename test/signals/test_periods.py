@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from robot_dynid.errors import DataError
+from robot_dynid.errors import DataError, UsageError
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.signals.averaging import (
     Periodic,
@@ -23,6 +23,8 @@ from robot_dynid.signals.averaging import (
 from robot_dynid.types import FloatArray, RawLog, Samples
 
 STEP = 0.02
+#: first stamp of the samples [s]
+BEGIN = 7.0
 JOINTS = ('a', 'b')
 
 
@@ -36,8 +38,8 @@ def positions(time: FloatArray, period: float = 4.0) -> FloatArray:
 def samples_of(position: FloatArray, **tables: FloatArray) -> Samples:
     """Return samples with a low-pass of 5 Hz."""
     still = np.zeros_like(position)
-    return Samples(JOINTS, STEP * np.arange(len(position)), position, still, still, cutoff=5.0,
-                   **tables)
+    time = BEGIN + STEP * np.arange(len(position))
+    return Samples(JOINTS, time, position, still, still, cutoff=5.0, **tables)
 
 
 @pytest.mark.parametrize(('periods', 'repeats'), [
@@ -93,13 +95,13 @@ def log_of(before: float, periods: float, after: float, period: float = 4.0) -> 
     time = STEP * np.arange(round((before + periods * period + after) / STEP) + 1)
     held = np.clip(time - before, 0.0, periods * period)
     way = 0.4 * np.maximum(before - time, 0.0)[:, None]
-    return RawLog('run', JOINTS, time, positions(held, period) + way)
+    return RawLog('run', JOINTS, BEGIN + time, positions(held, period) + way)
 
 
 def test_the_longest_repetition_begins_and_ends_with_the_motion() -> None:
     found = longest_repetition(log_of(3.0, 2.5, 0.0), 4.0)
     assert found is not None and found.period == 4.0
-    assert found.start == pytest.approx(3.0, abs=0.1)
+    assert found.start == pytest.approx(BEGIN + 3.0, abs=0.1)
     assert found.length == pytest.approx(10.0, abs=0.1)
     assert found.periods == pytest.approx(found.length / 4.0 + 1.5 / 400)
     assert longest_repetition(log_of(0.0, 2.5, 0.0), 3.0) is None
@@ -125,7 +127,7 @@ def test_the_shortest_period_is_found_and_not_a_multiple(
     if stretch is not None:
         assert stretch.period == pytest.approx(period, rel=1e-3)
         assert int(stretch.periods) == int(periods)
-        assert stretch.start == pytest.approx(2.0, abs=0.1)
+        assert stretch.start == pytest.approx(BEGIN + 2.0, abs=0.1)
 
 
 def test_signals_are_splined_where_pauses_are_short() -> None:
@@ -178,6 +180,92 @@ def test_another_clock_is_corrected_by_the_period_on_its_own(
     assert found.averaging.period == pytest.approx(4.0 * clock, abs=1e-5)
     assert (not found.notes) if words is None else (
         words in found.notes[0] and 'not 4 s; corrected' in found.notes[0])
+
+
+@pytest.mark.parametrize(('count', 'warm_up', 'start', 'periods'), [
+    (2.5, 0, 1.0, 2), (3.5, 1, 5.0, 2), (4.25, 2, 8.5, 2), (4.25, 0, 0.5, 4)])
+def test_whole_periods_lie_in_the_middle_of_the_motion(
+    count: float, warm_up: int, start: float, periods: int
+) -> None:
+    log = periods_of(5)
+    rows = slice(0, round(400 * count))
+    assert log.effort is not None
+    part = RawLog('run', ARM.joints, BEGIN + log.time[rows], log.position[rows], None,
+                  log.effort[rows])
+    found = average(ARM, part, Periodic(4.0, warm_up)).averaging
+    assert found is not None and found.periods == periods
+    assert found.start == pytest.approx(BEGIN + start, abs=0.021)
+
+
+LAGS = 1e-3 * np.array([2.0, -1.0, 3.0, -2.0, 4.0])
+
+
+@pytest.mark.parametrize('given_period', [None, 4.0])
+def test_the_period_is_the_slope_of_the_lags_with_its_deviation(
+    given_period: float | None
+) -> None:
+    """A period given to four deviations of it is not corrected: the deviation here is 0.7 ms."""
+    time = 0.01 * np.arange(2020)
+    late = time - LAGS[np.minimum(time // 4.0, 4.0).astype(int)]
+    q = np.column_stack([positions(late), np.sin(np.pi * late)])
+    found = average(ARM, RawLog('run', ARM.joints, time, q, None, q), Periodic(given_period, 0))
+    index = np.arange(5.0)
+    (slope, _), covariance = np.polyfit(index, LAGS, 1, cov='unscaled')
+    left = LAGS - np.polyval(np.polyfit(index, LAGS, 1), index)
+    deviation = np.sqrt(left @ left / 3.0 * covariance[0, 0])
+    assert found.averaging is not None
+    if given_period:
+        assert slope < 4.0 * deviation
+        assert found.averaging.period == 4.0 and found.notes == ()
+        return
+    assert found.averaging.period == pytest.approx(4.0 + slope, abs=5e-5)
+    (note,) = found.notes
+    assert note.startswith('run: the motion repeats after 4.000')
+    assert note.endswith(f' +- {deviation:.1g} s')
+
+
+@pytest.mark.parametrize(('clock', 'other'), [(1.0018, False), (1.0022, True), (0.9978, True)])
+def test_a_period_that_is_off_by_two_thousandths_is_another(clock: float, other: bool) -> None:
+    log = periods_of(5, clock=clock)
+    assert log.effort is not None
+    slow = np.cos(np.pi * np.outer(log.time / clock, [0.5, 0.5, 0.5]) + np.arange(3.0))
+    log = RawLog('run', ARM.joints, log.time, slow, None, log.effort)
+    if not other:
+        found = average(ARM, log, Periodic(4.0)).averaging
+        assert found is not None and found.period == pytest.approx(4.0 * clock, abs=1e-5)
+        return
+    with pytest.raises(DataError) as raised:
+        average(ARM, log, Periodic(4.0))
+    assert str(raised.value) == ('run: the motion does not repeat after the given 4 s: give '
+                                 f'{4.0 * clock:.6g} s')
+
+
+@pytest.mark.parametrize(('rows', 'missing'), [(8, False), (12, True)])
+def test_a_tenth_of_a_second_is_interpolated_within_a_period(rows: int, missing: bool) -> None:
+    """What no period has measured is named: the first joint and instant, and how much."""
+    log = periods_of(4)
+    gap = np.arange(1600) % 400
+    position = log.position.copy()
+    position[(gap >= 150) & (gap < 150 + rows), 1] = np.nan
+    position[(gap >= 300) & (gap < 300 + rows), 2] = np.nan
+    log = RawLog('run', ARM.joints, BEGIN + log.time, position, None, log.effort)
+    if not missing:
+        found = average(ARM, log, Periodic(4.0)).averaging
+        assert found is not None and found.periods == 3
+        return
+    with pytest.raises(DataError) as raised:
+        average(ARM, log, Periodic(4.0))
+    assert str(raised.value) == (
+        'run: no period has measured joint joint_2 1.5 s into the motion (0.24 s of 4 s are '
+        'missing in all 3): record more periods')
+
+
+@pytest.mark.parametrize(('settings', 'words'), [
+    ((1.1e5, 1), '100000'), ((0.009, 1), '0.01'), ((4.0, 10_001), '10000')])
+def test_limits_of_period_and_warm_up(settings: tuple[float, int], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        Periodic(*settings)
+    assert Periodic(1e5, 10_000) != Periodic(0.01, 10_000)
 
 
 def test_too_few_periods_are_counted() -> None:

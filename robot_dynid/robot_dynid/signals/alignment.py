@@ -414,8 +414,7 @@ def resample_uniform(log: RawLog, step: float) -> RawLog:
 
 def nearest(stamps: FloatArray, time: FloatArray) -> NDArray[np.int64]:
     """Return the index of the sorted ``stamps`` (M,) nearest to every instant (N,)."""
-    right = np.clip(np.searchsorted(stamps, time), 1, max(len(stamps) - 1, 1))
-    right = np.minimum(right, len(stamps) - 1)
+    right = np.minimum(np.searchsorted(stamps, time), len(stamps) - 1)
     left = np.maximum(right - 1, 0)
     return np.asarray(np.where(time - stamps[left] <= stamps[right] - time, left, right))
 
