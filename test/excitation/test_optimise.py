@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from scipy.linalg import block_diag
 
 from robot_dynid.errors import DynIdError
 from robot_dynid.excitation.search.basis import BSplineBasis, FourierBasis
@@ -13,6 +14,7 @@ from robot_dynid.excitation.search.observation import MotionGradient
 from robot_dynid.excitation.search.optimise import (
     Band,
     Curvature,
+    Descent,
     LimitBarrier,
     Point,
     Problem,
@@ -56,6 +58,20 @@ def test_the_barrier_is_the_mean_logarithm_of_the_distances() -> None:
     assert barrier.value(COEFFICIENTS) == pytest.approx(
         -sum(np.log((1.0 - s) * (1.0 + s)).sum() / len(s) for s in used))
     assert barrier.value(9.0 * COEFFICIENTS) == barrier.value(-9.0 * COEFFICIENTS) == np.inf
+
+
+def test_slopes_of_the_barrier_are_those_of_its_values() -> None:
+    barrier, step = two_bands(), 1e-5
+    gradient, hessian = barrier.slopes(COEFFICIENTS)
+    for j, p in np.ndindex(2, 2):
+        way = np.zeros((2, 2))
+        way[j, p] = step
+        ahead, behind = COEFFICIENTS + way, COEFFICIENTS - way
+        assert (barrier.value(ahead) - barrier.value(behind)) / (2.0 * step) == pytest.approx(
+            gradient[j, p], rel=1e-6)
+        bend = (barrier.slopes(ahead)[0] - barrier.slopes(behind)[0]) / (2.0 * step)
+        np.testing.assert_allclose(bend[j], hessian[j, p], rtol=1e-6)
+        np.testing.assert_allclose(bend[1 - j], 0.0, rtol=0.0, atol=1e-9)
 
 
 @pytest.mark.parametrize('step', [[[0.3, 0.1], [0.2, -0.1]], [[-0.2, 0.5], [0.1, 0.4]],
@@ -150,7 +166,7 @@ class Above:
         return self.scale * (motion.position[:, :1] - self.least)
 
     def worst(self, motion: Motion) -> str:
-        return f'{self.name} is {motion.position[:, 0].min():.3g}'
+        return f'{self.name} is {motion.position[:, 0].mean():.3g}'
 
     def pullback(self, motion: Motion, weights: FloatArray) -> MotionGradient:
         gradient, still = np.zeros((2, *motion.position.shape))
@@ -200,6 +216,46 @@ def test_a_search_ends_at_the_optimum_or_just_before_a_limit(
     stopped = minimise(problem, start, lambda iteration, value: iteration == 2)
     assert (stopped.converged, stopped.iterations) == (False, 2)
     assert stopped.value == values[2]
+
+
+@pytest.mark.parametrize('constraints', [(), (Above(-4.0),)])
+def test_the_first_step_is_that_of_newton_with_a_guess_of_the_curvature(
+    constraints: tuple[Above, ...]
+) -> None:
+    """It gains the square of the slope in the metric of the curvature."""
+    problem = Problem(BASIS, LIMITS, Distance((0.25, 0.6)), constraints)
+    start = np.outer([-0.5, 0.75], np.eye(BASIS.size)[0]) + 0.01 * np.arange(10.0).reshape(2, -1)
+    descent, weight = Descent(problem, start), 3.0
+    point = descent.point
+    slope, blocks = problem.barrier.slopes(start)
+    gradient = (point.slope + weight * (slope + point.constraint_slope)).ravel()
+    hessian = block_diag(*blocks) * (0.05 + weight * (1.05 if constraints else 1.0))
+    way = -np.linalg.solve(hessian, gradient)
+    assert descent.step(weight) == pytest.approx(-gradient @ way, rel=1e-9)
+    longest = 0.95 * problem.barrier.longest(start, way.reshape(2, -1))
+    moved = (descent.point.coefficients - start).ravel()
+    np.testing.assert_allclose(moved, min(1.0, longest) * way, rtol=1e-9)
+    assert descent.point.merit(weight) < point.merit(weight)
+
+
+@pytest.mark.parametrize('least', [-0.02, -0.15, -0.5, -0.9])
+def test_steps_that_break_a_constraint_are_cut_where_it_breaks(least: float) -> None:
+    """At a tenth to two fifths of them."""
+    constraint = Above(least)
+    problem = Problem(BASIS, LIMITS, Distance((-30.0, 0.4)), (constraint,))
+    start = np.zeros((2, BASIS.size))
+    descent, weight = Descent(problem, start), 0.1
+    point = descent.point
+    slope, blocks = problem.barrier.slopes(start)
+    gradient = (point.slope + weight * (slope + point.constraint_slope)).ravel()
+    way = -np.linalg.solve(block_diag(*blocks) * (0.05 + 1.05 * weight), gradient).reshape(2, -1)
+    length = min(1.0, 0.95 * problem.barrier.longest(start, way))
+    assert length * way[0, 0] < least
+    while length * way[0, 0] < least:
+        length *= np.clip(0.95 * least / (length * way[0, 0]), 0.1, 0.4)
+    descent.step(weight)
+    moved = descent.point.coefficients - start
+    np.testing.assert_allclose(moved, way * length, rtol=1e-6, atol=1e-12)
 
 
 def test_starts_are_searched_in_turn_and_the_best_is_returned() -> None:
