@@ -24,6 +24,7 @@ from robot_dynid.setting_up.live import (
     encoder_diagnoses,
     gains_of_size,
     live_diagnoses,
+    names_diagnosis,
     recording_diagnoses,
     renaming,
 )
@@ -215,6 +216,80 @@ def test_the_fault_is_named_and_nothing_else(setup: str) -> None:
     one = found[name]
     assert one.level is level and words in f'{one.what}; {one.remedy}', one
     assert one.where and one.remedy, 'what, where, what to do'
+
+
+JOINT_STATES = '/joint_states'
+ACTIVATE = 'activate the joint_state_broadcaster (ros2 control list_controllers), start the ' \
+    'driver, and check that the simulation is not paused'
+STOP = 'stop all but one, or give one a separate topic (joint_state_publisher is for robots ' \
+    'without a driver)'
+SAME_JOINTS = 'shoulder_pan_joint: left_shoulder_pan_joint, shoulder_lift_joint: ' \
+    'left_shoulder_lift_joint'
+BUSY = Stream('/a', 5.0), Stream('/b', 9.0), Stream('/c', 99.0, reliable=False)
+
+
+@pytest.mark.parametrize(('made', 'place', 'what', 'remedy'), [
+    (lambda: silent(system(UR)), JOINT_STATES, 'nobody publishes /joint_states in ROS_DOMAIN_ID '
+     '0, discovery range SUBNET', 'start the driver, in the same ROS_DOMAIN_ID; if it runs on '
+     'another computer, set ROS_AUTOMATIC_DISCOVERY_RANGE=SUBNET on both'),
+    (lambda: silent(system(UR), others=BUSY), JOINT_STATES, 'nobody publishes /joint_states in '
+     'ROS_DOMAIN_ID 0, discovery range SUBNET; joint states are on /b, /a, /c',
+     'give --topic /b, or remap it'),
+    (lambda: replace(silent(system(UR)), publishers=('/driver',)), JOINT_STATES,
+     '/driver publishes /joint_states, but no message was received for 5.0 s', ACTIVATE),
+    (lambda: replace(system(UR), publishers=('/driver', '/other')), JOINT_STATES,
+     '/driver and /other publish it', STOP),
+    (lambda: replace(system(UR), publishers=('/driver', '/driver')), JOINT_STATES,
+     '/driver and /driver publish it, one of them more than once', STOP),
+    (lambda: replace(system(UR), best_effort=('/a', '/b')), JOINT_STATES, '/a and /b publish it '
+     'as best effort, so lost messages are not sent again, but counted', 'set the publisher to '
+     'reliable if possible; docs/drivers.md says how'),
+    (lambda: replace(system(UR), sleeping=('/driver', '/other')), '/driver, /other',
+     'use_sim_time is true, but nobody publishes /clock: its time stands still at 0',
+     'start the simulation, or set use_sim_time to false there'),
+    (lambda: system(UR, names=PREFIXED), JOINT_STATES, f"joints are named with the prefix "
+     f"'left_' ({SAME_JOINTS})", 'give the URDF the same names (prefix or tf_prefix of its '
+     "xacro), or start the driver without the prefix 'left_'"),
+    (lambda: beside(system(UR, without('effort')), Stream('/arm', 20.0, efforts=True)),
+     JOINT_STATES, '125 messages per second without efforts; /arm has the same joints, 20 per '
+     'second with efforts', 'give --topic /arm, and joint_states:=/arm to the launch files'),
+    (lambda: beside(system(UR), Stream('/arm', 200.0, efforts=True)), JOINT_STATES,
+     '125 messages per second with efforts; /arm has the same joints, 200 per second with '
+     'efforts', 'give --topic /arm, and joint_states:=/arm to the launch files'),
+    (lambda: replace(changed(system(UR), controller_ready=False, controller_states=(),
+                             controller_publishers=0), controllers=('first', 'second')),
+     'joint_trajectory_controller', 'no action server joint_trajectory_controller', 'there are '
+     'first and second: give --controller first, and the node the parameter controller')])
+def test_a_fault_has_a_place_a_sentence_and_a_remedy(
+    made: Callable[[], Live], place: str, what: str, remedy: str
+) -> None:
+    found = off(live_diagnoses(UR, made()))
+    assert (place, what, remedy) in [(one.where, one.what, one.remedy) for one in found.values()]
+
+
+@pytest.mark.parametrize(('seen', 'level', 'what'), [
+    (('abc',), OK, 'all 3 joints'), (('a', 'bc'), OK, 'all 3 joints'),
+    (('bca',), OK, 'all 3 joints, in another order (columns go by name)'),
+    (('axb', 'yac'), OK, 'all 3 joints; x, y are left out'),
+    (('ab',), ERROR, 'c is not there; it has a, b'),
+    (('',), ERROR, 'a, b and c are not there; it has no names')])
+def test_joint_names_are_those_of_all_messages(
+    seen: tuple[str, ...], level: Any, what: str
+) -> None:
+    message = system(UR).facts.states[0]
+    found = names_diagnosis(
+        ('a', 'b', 'c'), [replace(message, names=tuple(names)) for names in seen], '/here')
+    assert (found.name, found.level, found.where) == ('joint names', level, '/here')
+    assert found.what == what and bool(found.remedy) is (level is ERROR)
+
+
+@pytest.mark.parametrize(('travel', 'moved'), [(0.018, False), (0.022, True)])
+def test_a_robot_moved_if_a_joint_travels_two_hundredths(travel: float, moved: bool) -> None:
+    def shaken(data: dict[str, Any]) -> None:
+        count = len(data['stamp'])
+        data['position'][:, 3] += travel * np.arange(count) / (count - 1.0)
+
+    assert ('the robot moved' in live_diagnoses(UR, system(UR, shaken))[-1].what) is moved
 
 
 @pytest.mark.parametrize(('seen', 'words'), [
