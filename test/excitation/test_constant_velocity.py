@@ -12,7 +12,12 @@ from robot_dynid.errors import DynIdError, UsageError
 from robot_dynid.excitation.design import DesignCriteria, design, design_within
 from robot_dynid.excitation.design_criteria import design_criteria
 from robot_dynid.excitation.families import parse_request
-from robot_dynid.excitation.planned.constant_velocity import Ladder, friction_row
+from robot_dynid.excitation.planned.constant_velocity import (
+    ConstantVelocityOptions,
+    Ladder,
+    friction_row,
+    plan_sweeps,
+)
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.trajectories.composite import build, describe, plateaus
 from robot_dynid.trajectories.limits import violations
@@ -175,3 +180,129 @@ def test_both_directions_of_sweeps_show_friction_that_changes_its_sign() -> None
     # columns of 0.4 and 0.8, of 1 and 1, which are 18 degrees apart
     apart = np.arccos(1.2 / np.sqrt(2.0 * 0.8))
     assert row.condition_number == pytest.approx(1.0 / np.tan(apart / 2.0), rel=1e-2)
+
+
+def ladder_of(plateau: float = 0.5, **changes: object) -> Ladder:
+    """Return the ladder of a joint with 4.5 rad, 3 rad/s and 5 rad/s^2, which is not the first."""
+    return Ladder(box(2, velocity=[2.0, 3.0], **changes), 1, plateau)
+
+
+def ramp_of(speed: float) -> float:
+    """Return the ramp [s] to a speed at 5 rad/s^2, a thousandth longer, and at least 0.2 s."""
+    return max(0.2, 1.001 * 15.0 / 8.0 * speed / 5.0)
+
+
+@pytest.mark.parametrize('speed', [0.02, 0.1, 0.3, 1.0, 2.4, 2.9])
+def test_plateaus_cover_two_hundredths_of_the_range_and_fit_it(speed: float) -> None:
+    ladder, usable = ladder_of(), 0.999 * 4.5
+    assert ladder.usable_range == pytest.approx(usable) and ladder.name == 'joint_1'
+    one = ladder.sweep(np.array([0.7, 0.1]), speed)
+    lasting = min(max(0.5, 0.02 * usable / speed), usable / speed - ramp_of(speed))
+    assert (one.moving, one.speed, one.ramp) == ('joint_1', speed, pytest.approx(ramp_of(speed)))
+    assert one.plateau == pytest.approx(lasting)
+    assert ladder.path(speed) == pytest.approx(speed * (0.5 + ramp_of(speed)))
+
+
+@pytest.mark.parametrize(('plateau', 'whole'), [(0.3, True), (0.37, True), (0.38, False),
+                                                (2.0, False)])
+def test_the_highest_speed_is_that_of_the_joint_or_of_its_range(
+    plateau: float, whole: bool
+) -> None:
+    ladder = ladder_of(plateau)
+    highest = ladder.highest()
+    assert (highest == pytest.approx(0.999 * 3.0, rel=1e-9)) is whole
+    if not whole:
+        bend = 1.001 * 15.0 / 40.0
+        root = (np.sqrt(plateau**2 + 4.0 * bend * 0.999 * 4.5) - plateau) / (2.0 * bend)
+        assert highest == pytest.approx(root, rel=1e-9)
+    options = ConstantVelocityOptions(speeds=4, slowest=0.1)
+    speeds, notes = ladder.speeds(options)
+    assert speeds == pytest.approx(np.geomspace(0.3, highest, 4))
+    assert notes == ([] if whole else [
+        f"joint 'joint_1' sweeps only up to {highest:.4g}, below its limit 3: its range is too "
+        f'short for faster plateaus of {plateau:.4g} s'])
+    assert ladder.speeds(ConstantVelocityOptions(speeds=1))[0] == [highest]
+
+
+def test_ladders_that_the_range_does_not_allow_are_refused_with_the_nearest() -> None:
+    given = ConstantVelocityOptions(ladder={'joint_1': [2.0, 0.5, 1.2]})
+    assert ladder_of().speeds(given) == ([0.5, 1.2, 2.0], [])
+    highest = ladder_of(2.0).highest()
+    with pytest.raises(UsageError) as raised:
+        ladder_of(2.0).speeds(given)
+    assert str(raised.value) == ("option 'ladder': joint 'joint_1' cannot hold 2 for 2 s within "
+                                 f'its limits; at most {highest:.4g}')
+    with pytest.raises(UsageError) as raised:
+        ladder_of(30.0).speeds(ConstantVelocityOptions(slowest=0.11))
+    longest = 0.999 * 4.5 / 0.33 - ramp_of(0.33)
+    assert str(raised.value) == (
+        "option 'plateau': joint 'joint_1' cannot hold even its slowest speed 0.33 for 30 s "
+        f'within its range: give at most {longest:.4g} s, or a smaller slowest')
+    ladder_of(13.4).speeds(ConstantVelocityOptions(slowest=0.11))
+
+
+@pytest.mark.parametrize(('ladder', 'words'), [
+    ({'joint_1': []}, "speeds of joint 'joint_1' must be a list of 1 to 100 positive numbers, "),
+    ({'joint_1': [1.0] * 101}, 'must be a list of 1 to 100'), ({'joint_1': 'fast'}, 'got .fast'),
+    ({'joint_1': 2.0}, 'must be a list of 1 to 100')])
+def test_ladders_are_lists_of_speeds(ladder: dict[str, list[float]], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        ConstantVelocityOptions(ladder=ladder)
+    ConstantVelocityOptions(ladder={'joint_1': [1.0] * 100})
+
+
+def test_joints_sweep_in_the_order_of_the_robot() -> None:
+    names = ('a', 'b', 'c')
+    assert ConstantVelocityOptions(joints=['c', 'a']).check_joints(names) == ('a', 'c')
+    assert ConstantVelocityOptions().check_joints(names) == names
+    with pytest.raises(UsageError) as raised:
+        ConstantVelocityOptions(ladder={'d': [1.0]}).check_joints(names)
+    assert str(raised.value) == "option 'ladder' names joint 'd'; the robot has a, b, c"
+
+
+@pytest.mark.parametrize('loaded', [True, False])
+def test_configurations_are_those_most_unlike_in_the_load_of_the_joint(loaded: bool) -> None:
+    """Or without efforts in all positions; the first is the middle of the ranges."""
+    def inverse(q, qd, qdd):
+        return np.column_stack([0.0 * q[:, 0], np.sin(3.0 * q[:, 0]), 5.0 * q[:, 1]])
+
+    limits = box(3, effort=np.nan)
+    found = plan_sweeps(DesignCriteria(inverse=inverse if loaded else None), limits,
+                        ConstantVelocityOptions(['joint_1'], 2, configurations=4),
+                        np.random.default_rng(4))
+    rng, ladder = np.random.default_rng(4), Ladder(limits, 1, 0.5)
+    places = np.array([limits.centre, *(rng.uniform(limits.lower, limits.upper)
+                                        for _ in range(23))])
+    speeds = ladder.speeds(ConstantVelocityOptions(speeds=2))[0]
+    slack = 0.5 * (ladder.usable_range - max(ladder.sweep(limits.centre, v).travel
+                                             for v in speeds))
+    places[:, 1] = np.clip(places[:, 1], 0.25 - slack, 0.25 + slack)
+    marks = inverse(places, places, places)[:, [1]] if loaded else places
+    chosen = [0]
+    while len(chosen) < 4:
+        apart = [min(np.linalg.norm(mark - marks[c]) for c in chosen) for mark in marks]
+        chosen.append(int(np.argmax(apart)))
+    sweeps = [one for one in found.trajectory.segments if isinstance(one, Sweep)]
+    assert [one.speed for one in sweeps] == pytest.approx(speeds * 4)
+    np.testing.assert_allclose([one.position for one in sweeps],
+                               np.repeat(places[chosen], 2, axis=0))
+
+
+def test_a_ladder_is_cut_where_efforts_end_it_and_configurations_where_they_do() -> None:
+    """The effort of a damper leaves two of three speeds; beyond half of a range it is doubled."""
+    def inverse(q, qd, qdd):
+        return 2.0 * qd * np.where(q[:, :1] > 0.3, 2.0, 1.0) + 0.0 * q
+
+    limits = box(2, effort=[np.nan, 2.0], velocity=2.0)
+    found = plan_sweeps(DesignCriteria(inverse=inverse), limits, ConstantVelocityOptions(
+        ['joint_1'], ladder={'joint_1': [0.3, 0.9, 1.2]}, configurations=24),
+        np.random.default_rng(4))
+    first, second = found.warnings
+    assert first.startswith("joint 'joint_1' sweeps only up to 0.9: faster joint 'joint_1' needs "
+                            'an effort of ')
+    count = sum(isinstance(one, Sweep) for one in found.trajectory.segments) // 2
+    assert 1 < count < 24
+    assert second.startswith(f"joint 'joint_1' sweeps in {count} of 24 configurations: elsewhere "
+                             "joint 'joint_1' needs an effort of ")
+    assert all(one.position[0] <= 0.3 for one in found.trajectory.segments
+               if isinstance(one, Sweep))

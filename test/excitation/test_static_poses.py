@@ -1,5 +1,7 @@
 """Static poses: informative, held twice from opposite sides, within limits, around obstacles."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 from motion_constraints import Post
@@ -19,6 +21,7 @@ from robot_dynid.excitation.planned.static_poses import (
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.trajectories.composite import build, describe, dwells
 from robot_dynid.trajectories.limits import motion_limits, violations
+from robot_dynid.types import Samples
 
 ROBOTS = ['ur10e', 'tx40', 'seven_axis', 'stanford_arm']
 
@@ -158,3 +161,94 @@ def test_dwells_are_found_again_in_a_file_and_the_seed_decides():
     assert one.parameters() == two.parameters() != other.parameters()
     again = list(dwells(build(describe(one))))
     assert [h.begin for h in again] == [h.begin for h in dwells(one)]
+
+
+#: efforts of two joints by two parameters in five poses, of unlike sizes
+ROWS = np.array([[[1.0, 0.2], [0.3, 0.1]], [[0.1, 0.9], [0.0, 0.4]], [[-0.6, 0.7], [0.2, 0.2]],
+                 [[0.5, 0.5], [0.5, 0.4]], [[0.9, -0.8], [0.1, 0.0]]])
+CHOICE = GravityChoice(np.arange(10.0).reshape(5, 2), ROWS, ('a', 'b'))
+
+
+@pytest.mark.parametrize('count', [1, 2, 3])
+def test_the_choice_has_the_largest_determinant_of_all(count):
+    """As many as are usable, where there are fewer."""
+    def determinant(chosen):
+        return np.linalg.det(CHOICE.information(list(chosen)))
+
+    best = max(combinations(range(5), count), key=determinant)
+    assert sorted(CHOICE.best(count, range(5))) == list(best)
+    assert sorted(CHOICE.best(4, [0, 2, 3])) == [0, 2, 3]
+    usable = [0, 2, 3]
+    assert sorted(CHOICE.best(2, usable)) == list(max(combinations(usable, 2), key=determinant))
+
+
+def test_a_choice_has_the_information_and_condition_of_its_rows():
+    tall = ROWS[[3, 1]].reshape(4, 2)
+    np.testing.assert_allclose(CHOICE.information([3, 1]), tall.T @ tall)
+    unit = tall / np.sqrt(np.sum(tall**2, axis=0))
+    assert CHOICE.condition_number([3, 1]) == pytest.approx(np.linalg.cond(unit))
+    assert CHOICE.rank([3, 1]) == 2
+    for small, rank in ((0.8e-5, 1), (1.4e-5, 2)):
+        rows = np.array([[[1.0, 0.0], [0.0, small]]])
+        assert GravityChoice(np.zeros((1, 2)), rows, ('a', 'b')).rank([0]) == rank
+
+
+@pytest.mark.parametrize('limits', [[20.0, 5.0, 1.0], [np.nan, 5.0, 1.0]])
+def test_rows_are_relative_to_all_effort_limits_where_these_are_known(limits):
+    robot = load_robot('planar_3r').with_gravity(np.array([0.0, -9.81, 0.0]))
+    model = design_criteria(robot).model
+    poses = np.random.default_rng(1).uniform(-2.0, 2.0, (7, 3))
+    choice = GravityChoice.of(model, poses, np.array(limits))
+    still = np.zeros_like(poses)
+    columns = model.columns(Samples(robot.joints, np.arange(7.0), poses, still, still,
+                                    starts=tuple(range(7))))
+    names = list(model.reduction.names)
+    expected = columns[:, [names.index(name) for name in choice.names]].transpose(2, 0, 1)
+    if np.isfinite(limits).all():
+        expected = expected / np.array(limits)[None, :, None]
+    np.testing.assert_allclose(choice.rows, expected / np.linalg.norm(
+        expected, axis=(0, 1)), rtol=0.0, atol=1e-12)
+
+
+def test_poses_are_approached_by_a_twenty_fifth_of_half_the_range():
+    robot = load_robot('planar_3r')
+    limits = motion_limits(robot)
+    found = plan_static_poses(design_criteria(robot), limits, StaticPosesOptions(5, 0.3),
+                              np.random.default_rng(2))
+    step = 0.04 * limits.half_range
+    first, hold, over, back, again = found.trajectory.segments[:5]
+    pose = hold.sample(0.0).position[0]
+    for move, begin, end in ((first, pose - step, pose), (over, pose, pose + step),
+                             (back, pose + step, pose)):
+        np.testing.assert_allclose(move.sample([0.0, move.duration]).position, [begin, end])
+    assert (hold.duration, again.duration) == (0.3, 0.3)
+    (row,) = found.stages
+    assert (row.name, row.moving, row.swings) == ('gravity', robot.joints, 5)
+    assert found.warnings == ()
+
+
+def test_the_nearest_next_pose_is_that_the_slowest_joint_reaches_first():
+    """In the order with the least time of all starts; the second joint is slow."""
+    poses = np.array([[0.0, 0.0], [5.0, 0.1], [1.0, 1.0], [6.0, 0.9]])
+    assert shortest_tour(poses, np.array([10.0, 1.0])) in ([0, 1, 3, 2], [2, 3, 1, 0])
+    assert shortest_tour(poses, np.array([1.0, 10.0])) in ([0, 2, 1, 3], [3, 1, 2, 0])
+    assert shortest_tour(poses[:1], np.ones(2)) == [0]
+
+
+def test_fewer_poses_than_asked_for_are_reported():
+    class Beyond(Post):
+        """Joint 1 stays beyond the place."""
+
+        def distance(self, position):
+            return position[:, 0] - self.centre[0]
+
+    robot = load_robot('planar_3r')
+    edge = motion_limits(robot).upper[0] - 0.15 * motion_limits(robot).half_range[0]
+    criteria = DesignCriteria(model=design_criteria(robot).model,
+                              constraints=(Beyond((edge, 0.0), 0.0),))
+    found = plan_static_poses(criteria, motion_limits(robot), StaticPosesOptions(200, 0.1),
+                              np.random.default_rng(2))
+    (row,), (warning,) = found.stages, found.warnings
+    assert row.swings < 200
+    assert warning == (f'{row.swings} poses, not 200: effort limits and constraints exclude the '
+                       'others of 600 random ones')
