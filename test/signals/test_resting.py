@@ -10,7 +10,7 @@ import pytest
 
 from robot_dynid.friction import AxisMotion, law_from
 from robot_dynid.robot.robot_file import load_robot
-from robot_dynid.signals.filters import zero_phase_low_pass
+from robot_dynid.signals.filters import derivative, zero_phase_low_pass
 from robot_dynid.signals.prepare import Preprocessing, prepare, repair
 from robot_dynid.signals.single_joint_motion import (
     AVERAGE_SECONDS,
@@ -65,6 +65,10 @@ def test_the_place_between_the_steps_is_found(seed: int) -> None:
     np.testing.assert_array_equal(found.position[moving], log.position[moving])
     np.testing.assert_array_equal(found.velocity[moving], log.velocity[moving])
     np.testing.assert_array_equal(found.position[:, :2], log.position[:, :2])
+    slopes = derivative(found.position[:, [2]], DT)[:, 0]
+    for one in rows:  # without the ends, where averages take over
+        inner = slice(one.start + 30, one.stop - 30)
+        np.testing.assert_allclose(found.velocity[inner, 2], slopes[inner], rtol=0.0, atol=1e-12)
 
 
 def test_averages_take_over_little_by_little() -> None:
@@ -93,6 +97,20 @@ def test_coming_to_rest_is_motion_and_a_third_step_ends_the_rest() -> None:
     assert before.stop == pytest.approx(400 - 0.5 * REST_WINDOW / DT, abs=few)
     assert after.start == pytest.approx(408 + RESTS / DT, abs=few)
     assert not list(resting(position, position + 0.1 * STEP * np.sin(np.arange(600.0)), DT))
+
+
+@pytest.mark.parametrize(('steps', 'parts'), [(7.0, 1), (8.0, 2)])
+def test_a_reading_is_averaged_over_five_of_a_hundred_per_second(steps: float, parts: int) -> None:
+    """A rest stays within one and a half steps, and takes half a second at least."""
+    position = np.full(400, 0.3)
+    position[200] += steps * STEP
+    readings = STEP * (np.arange(60) % 3)
+    found = list(resting(position, readings, DT))
+    assert len(found) == parts and (found[0].start, found[-1].stop) == (0, 400)
+    if parts == 2:  # twelve rows of the window, two of the average, and 0.375 s to come to rest
+        assert (found[0].stop, found[1].start) == (200 - 14, 200 + 15 + 38)
+    for rows, rests in ((49, 0), (51, 1)):
+        assert len(list(resting(position[:rows], readings, DT))) == rests
 
 
 @pytest.mark.parametrize('dt', [0.01, 0.002])

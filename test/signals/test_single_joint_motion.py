@@ -15,7 +15,9 @@ from robot_dynid.signals.single_joint_motion import (
     MOVING_TRAVEL,
     TRAVEL_WINDOW,
     SingleJointMotion,
+    dips,
     least_travel,
+    longest,
     moving_seconds,
     single_joint_motions,
     single_joint_stretches,
@@ -24,6 +26,8 @@ from robot_dynid.signals.single_joint_motion import (
 from robot_dynid.types import FloatArray
 
 STEP, LEAST = 0.01, np.full(2, MOVING_TRAVEL)
+#: first stamp of the ramps [s]
+BEGIN = 50.0
 
 
 def swing(amplitude: float, other: float = 0.0) -> tuple[FloatArray, FloatArray]:
@@ -73,30 +77,49 @@ def ramps(*legs: tuple[float, float]) -> tuple[FloatArray, FloatArray]:
     """Return time and positions of joint 0 after legs of so many seconds at a speed each."""
     speed = np.concatenate([np.full(round(seconds / STEP), value) for seconds, value in legs])
     own = STEP * np.cumsum(np.append(0.0, speed))
-    return STEP * np.arange(len(own)), np.column_stack([own, np.full(len(own), 0.7)])
+    return BEGIN + STEP * np.arange(len(own)), np.column_stack([own, np.full(len(own), 0.7)])
 
 
-def motions_of(*legs: tuple[float, float]) -> list[SingleJointMotion]:
+def motions_of(
+    *legs: tuple[float, float], least: FloatArray = LEAST
+) -> list[SingleJointMotion]:
     """Return the motions of legs whose torque is the time."""
     time, position = ramps(*legs)
-    return single_joint_motions(time, position, np.column_stack([time, time]), LEAST)
+    return single_joint_motions(time, position, np.column_stack([time, 9.0 * time]), least)
 
 
 def test_legs_of_constant_speed_are_motions_one_way() -> None:
+    """Speeds are of a tenth of a second, so motion shows 40 ms before and after it."""
     there, back = motions_of((1.0, 0.0), (2.0, 0.2), (1.0, 0.0), (4.0, -0.1), (1.0, 0.0))
     for motion, speed, begin, seconds, path in (
             (there, 0.2, 1.0, 2.0, (0.0, 0.4)), (back, -0.1, 4.0, 4.0, (0.4, 0.0))):
         assert (motion.joint, motion.jerky, motion.steady) == (0, False, True)
         assert motion.speed == pytest.approx(speed, rel=1e-9)
-        assert motion.start == pytest.approx(begin, abs=0.06)
-        assert motion.seconds == pytest.approx(seconds, abs=0.11)
-        np.testing.assert_allclose(motion.path, path, rtol=0.0, atol=0.011)
-        np.testing.assert_allclose(motion.pose, [np.mean(path), 0.7], rtol=0.0, atol=5e-3)
+        assert motion.start == pytest.approx(BEGIN + begin - 0.04)
+        assert motion.seconds == pytest.approx(seconds + 0.08)
+        np.testing.assert_allclose(motion.path, path, rtol=0.0, atol=1e-12)
+        np.testing.assert_allclose(motion.pose, [np.mean(path), 0.7], rtol=0.0, atol=1e-9)
         np.testing.assert_allclose(np.diff(motion.position), speed * STEP)
         # without half a window at either end of it
-        assert motion.torque[0] == pytest.approx(begin + 0.1, abs=0.011)
-        assert motion.torque[-1] == pytest.approx(begin + seconds - 0.1, abs=0.011)
+        assert motion.torque[0] == pytest.approx(BEGIN + begin + 0.1)
+        assert motion.torque[-1] == pytest.approx(BEGIN + begin + seconds - 0.1)
         assert len(motion.position) == len(motion.torque) == round((seconds - 0.2) / STEP) + 1
+
+
+@pytest.mark.parametrize(('speed', 'moves'), [(1.8e-3, False), (2.2e-3, True), (-2.2e-3, True)])
+def test_two_thousandths_of_a_radian_per_second_are_no_standstill(
+    speed: float, moves: bool
+) -> None:
+    found = motions_of((1.0, 0.0), (3.0, speed), (1.0, 0.0), least=np.full(2, 1e-5))
+    assert [motion.speed for motion in found] == pytest.approx([speed] * moves)
+
+
+@pytest.mark.parametrize(('faster', 'seconds'), [(1.027, 1.3), (1.037, 0.78), (0.973, 1.3),
+                                                 (0.963, 0.78)])
+def test_a_steady_speed_varies_by_three_hundredths(faster: float, seconds: float) -> None:
+    """The first part is longer and typical; averages of a tenth of a second reach beyond it."""
+    (motion,) = motions_of((1.0, 0.0), (0.8, 0.2), (0.6, 0.2 * faster), (1.0, 0.0))
+    assert np.ptp(motion.torque) == pytest.approx(seconds - 0.1, abs=0.021)
 
 
 @pytest.mark.parametrize(('legs', 'steady'), [
@@ -119,7 +142,9 @@ def test_a_steady_stretch_lasts_and_is_a_share_of_its_motion(
 def test_a_joint_that_sticks_moves_in_jerks_at_its_mean_speed() -> None:
     """From three parts on; twice it is two motions, and after half a second of rest as many."""
     (stuck,) = motions_of((1.0, 0.0), *[(0.15, 0.2), (0.3, 0.0)] * 5, (1.0, 0.0))
-    assert stuck.jerky and not stuck.steady
+    assert stuck.jerky and not stuck.steady and len(stuck.torque) == 0
+    (thrice,) = motions_of((1.0, 0.0), *[(0.15, 0.2), (0.3, 0.0)] * 3, (1.0, 0.0))
+    assert thrice.jerky
     assert stuck.speed == pytest.approx(0.15 * 0.2 * 5 / (5 * 0.45 - 0.3 + 0.1), rel=0.02)
     assert len(motions_of((1.0, 0.0), *[(0.15, 0.2), (0.3, 0.0)] * 2, (1.0, 0.0))) == 2
     apart = motions_of((1.0, 0.0), *[(0.15, 0.2), (0.7, 0.0)] * 5, (1.0, 0.0))
@@ -132,10 +157,13 @@ def test_seconds_of_motion_are_those_of_travel_within_half_a_second() -> None:
     assert moving_seconds(time, position, LEAST) == pytest.approx(2.4, abs=0.021)
     assert moving_seconds(time[:1], position[:1], LEAST) == 0.0
     assert moving_seconds(time[:90], position[:90], LEAST) == pytest.approx(0.1, abs=0.11)
-    ((joint, rows),) = single_joint_stretches(time, position, LEAST)
-    assert joint == 0
-    np.testing.assert_allclose([time[rows.start], time[rows.stop - 1]], [0.8, 3.2],
-                               rtol=0.0, atol=0.021)
+    assert moving_seconds(time[150:152], 9.0 * position[150:152], LEAST) == pytest.approx(0.02)
+    ((joint, rows),) = single_joint_stretches(time, 1.05 * position, LEAST)
+    # 2.1 mrad each row: five of them within 25 rows to either side
+    assert (joint, rows) == (0, slice(80, 321))
+    assert list(single_joint_stretches(time[:2], 9.0 * position[150:152], LEAST)) == [
+        (0, slice(0, 2))]
+    ((_, rows),) = single_joint_stretches(time, position, LEAST)
     swapped = list(single_joint_stretches(time, position[:, ::-1], LEAST))
     assert swapped == [(1, rows)]
     assert not list(single_joint_stretches(time[:1], position[:1], LEAST))
@@ -158,3 +186,12 @@ def test_a_slide_travels_less_than_a_joint_that_turns() -> None:
     robot = load_robot('planar_3r')
     slide = replace(robot, types=np.array([REVOLUTE, PRISMATIC, REVOLUTE], dtype=np.int8))
     assert least_travel(slide).tolist() == [0.01, 0.002, 0.01]
+
+
+def test_dips_are_below_three_tenths_of_the_peaks_on_both_sides() -> None:
+    for depth, found in ((0.29, [2]), (0.31, [])):
+        assert dips(np.array([0.0, 1.0, depth, 1.2])) == found
+        assert dips(np.array([0.0, 1.2, depth, 1.0])) == found
+        assert dips(np.array([0.1, 1.0, depth, 2.0, 3.0 * depth])) == found
+    assert longest(np.array([True, True, False, True, True, True])) == (3, 6)
+    assert longest(np.array([True, True, False, True, True])) == (0, 2)
