@@ -12,9 +12,9 @@ from robot_dynid.errors import DataError
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.signals import parts
-from robot_dynid.signals.parts import PART_MARGIN, Parts
+from robot_dynid.signals.parts import PART_MARGIN, Parts, find_glances
 from robot_dynid.signals.prepare import Preprocessing, prepare, repair
-from robot_dynid.types import RawLog, Samples
+from robot_dynid.types import RawLog, Samples, take
 
 STEP = 0.004
 
@@ -134,3 +134,84 @@ def test_an_excerpt_has_its_share_of_short_recordings(robot: RobotModel) -> None
     assert len(whole) == 1 and len(whole[0].time) == 5000
     assert all(log.part is not None for log in found if log.source != 'short')
     assert len(found) >= 2
+
+
+STAMPS = 50.0 + 0.004 * np.arange(60_000)
+
+
+def long_log(robot: RobotModel, share: float = 0.021, size: float = 0.5) -> RawLog:
+    """Return 240 s in which two of six pieces move, and one by a ``share`` of their travel."""
+    position = np.zeros((60_000, robot.n))
+    position[22_000:38_000, 1] = size * np.sin(0.01 * np.arange(16_000))
+    position[41_000:42_000, 0] = size * share * np.sin(0.01 * np.arange(1000))
+    position[:, 0] += position[:, 1]
+    return RawLog('run', robot.joints, STAMPS, position, effort=1.0 + position)
+
+
+@pytest.mark.parametrize(('share', 'moving', 'high'), [
+    (0.019, (20_000, 30_000), 50_000), (0.021, (20_000, 30_000, 40_000), 60_000)])
+def test_a_glance_ends_a_piece_after_the_last_that_moves_by_two_hundredths(
+    robot: RobotModel, share: float, moving: tuple[int, ...], high: int
+) -> None:
+    log = long_log(robot, share)
+    (found,) = find_glances(log, 59_999)
+    assert (found.low, found.high, found.moving) == (10_000, high, moving)
+    assert found.step == pytest.approx(0.004) and found.began == STAMPS[10_000]
+    assert find_glances(log, 60_000) == ()
+
+
+@pytest.mark.parametrize(('size', 'moving'), [(0.45e-3, 6), (0.55e-3, 2)])
+def test_a_recording_that_travels_less_than_a_millimetre_is_at_rest_and_whole(
+    robot: RobotModel, size: float, moving: int
+) -> None:
+    (found,) = find_glances(long_log(robot, 0.0, size), 1000)
+    assert len(found.moving) == moving
+    assert (found.low, found.high) == ((0, 60_000) if moving == 6 else (10_000, 50_000))
+
+
+def test_parts_are_of_equal_length_with_four_seconds_on_both_sides(robot: RobotModel) -> None:
+    logs = Parts((replace(long_log(robot, 0.0), findings=('one', 'two')),), 9000, 1000,
+                 accepted=('gravity',))
+    assert [(one.start, one.stop, one.low, one.high) for one in logs.stretches] == [
+        (first, first + 10_000, 10_000, 50_000) for first in range(10_000, 50_000, 10_000)]
+    assert (len(logs), logs.owners, logs.rows, logs.cut) == (4, (0,) * 4, 60_000, True)
+    assert logs.findings == {'run': ('one', 'two')}
+    assert [len(group) for group in logs.by_recording] == [4]
+    first, second, third, last = logs[:]
+    for log, low, high in ((first, 10_000, 21_000), (second, 19_000, 31_000),
+                           (third, 29_000, 41_000), (last, 39_000, 50_000)):
+        np.testing.assert_array_equal(log.time, STAMPS[low:high])
+        assert log.findings == () and log.accepted == ('gravity',)
+        assert log.part is not None and log.part.began == STAMPS[10_000]
+    assert second.source == 'run, 130 to 170 s' and last.source == 'run, 210 to 249.996 s'
+    ends = [(log.part.start, log.part.stop) for log in logs if log.part is not None]
+    np.testing.assert_allclose(ends, [
+        (-np.inf, 130.0), (130.0, 170.0), (170.0, 210.0), (210.0, np.inf)])
+
+
+@pytest.mark.parametrize(('rows', 'starts', 'length'), [
+    (1000, [20_000, 40_000], 500), (6000, [20_000, 30_000, 40_000], 2000),
+    (7999, [20_000, 30_000, 40_000], 2666), (90_000, [20_000, 30_000, 40_000], 7500)])
+def test_an_excerpt_is_of_even_stretches_of_eight_seconds_at_least(
+    robot: RobotModel, rows: int, starts: list[int], length: int
+) -> None:
+    """Two to twelve of them; where three pieces move, three at most are different."""
+    found = Parts((long_log(robot, 0.03),), 9000, 1000).excerpt(rows)
+    assert [log.time[1000] for log in found] == pytest.approx([STAMPS[one] for one in starts])
+    assert {len(log.time) for log in found} == {length + 2000}
+
+
+def test_recordings_too_long_for_one_piece_are_refused_with_their_rows(
+    robot: RobotModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logs = Parts((long_log(robot), replace(take(long_log(robot), slice(0, 50)), source='short')))
+    assert logs.uncut('payload').longest == 1_000_000
+    chosen = logs.select([False, True])
+    assert chosen.sources == ('short',) and not chosen.cut and chosen.rows == 50
+    assert [log.source for log in logs[-1:]] == ['short'] and logs[0].source == 'run'
+    monkeypatch.setattr('robot_dynid.signals.parts.WHOLE_ROWS', 59_999)
+    with pytest.raises(DataError) as raised:
+        logs.uncut('payload')
+    assert str(raised.value) == (
+        'run: payload needs a recording in one piece, and 60000 rows are too many: cut it into '
+        'recordings of at most 59999 rows (ros2 bag convert), or give a shorter one')

@@ -20,6 +20,7 @@ from recordings import (
 from tolerances import ENDS, RESAMPLED
 
 from robot_dynid.errors import DataError, UsageError
+from robot_dynid.identification.recipe import recipe_from_dict
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.signals.alignment import (
     drop_stale_rows,
@@ -32,6 +33,7 @@ from robot_dynid.signals.filters import derivative
 from robot_dynid.signals.prepare import (
     Preprocessing,
     Repaired,
+    check_usable,
     grid_step,
     late_encoders,
     moving,
@@ -321,3 +323,62 @@ def test_velocity_that_is_late_by_a_twentieth_of_a_step_is_corrected(robot, late
     _, velocity, _ = smooth_motion(regular() - late)
     notes = repair(robot, replace(smooth_recording(regular()), velocity=velocity)).notes
     assert any('later than position; corrected' in note for note in notes) is told
+
+
+@pytest.mark.parametrize(('key', 'low', 'high'), [
+    ('cutoff', 0.01, 1e4), ('effort_lag', -10.0, 10.0), ('rate', 1.0, 1e5)])
+def test_settings_of_preprocessing_have_limits(key, low, high):
+    for edge, beyond in ((low, low - 0.1 * abs(low)), (high, 1.1 * high)):
+        recipe_from_dict({key: edge})
+        with pytest.raises(UsageError, match=key):
+            recipe_from_dict({key: beyond})
+
+
+@pytest.mark.parametrize(('findings', 'hint'), [
+    ((), ''), (('position: one; two', 'effort: empty in all messages; it is on /currents'),
+               '; it is on /currents')])
+def test_missing_effort_is_reported_with_the_hint_of_its_reader(robot, findings, hint):
+    log = replace(smooth_recording(regular(1.0)), effort=None, findings=findings)
+    with pytest.raises(DataError) as raised:
+        check_usable(robot, log)
+    assert str(raised.value) == (
+        'run.csv: holds no effort; record JointState.effort, or name a topic that carries it'
+        f'{hint}')
+
+
+def test_rows_without_any_complete_effort_are_scored_by_interpolation(robot):
+    log = smooth_recording(regular(2.0))
+    log.effort[::2, 0] = log.effort[1::2, 2] = np.nan
+    repaired = repair(robot, log)
+    assert repaired.notes[-1] == (
+        'run.csv: no row holds the effort of all joints at once; scored against interpolated '
+        'effort, so errors look smaller than they are')
+    (efforts,) = repaired.measured
+    np.testing.assert_array_equal(efforts.time, log.time)
+
+
+def test_the_lag_of_velocity_is_that_of_the_longest_part(robot):
+    """Noise of a short part before a gap hides no delay."""
+    time = regular()
+    time = time[(time < 0.5) | (time > 2.0)]
+    log = smooth_recording(time)
+    _, late, _ = smooth_motion(time - 0.004)
+    late[time < 0.5] = -3.0 * late[time < 0.5]
+    notes = repair(robot, replace(log, velocity=late)).notes
+    (note,) = [one for one in notes if 'velocity' in one]
+    assert note.startswith('run.csv: velocity is 4.01 +- 0.04') and note.endswith(
+        ' ms later than position; corrected')
+
+
+@pytest.mark.parametrize(('seconds', 'words'), [(1.5, ''), (0.9, 'no stretch is longer than 1 s, '
+                                                 'twice the edge the 4 Hz filter needs')])
+def test_a_stretch_in_motion_is_longer_than_twice_the_edge(robot, seconds, words):
+    log = smooth_recording(regular(seconds))
+    log = replace(log, position=log.position + np.outer(log.time, [1.0, 1.0, 1.0]), velocity=None)
+    if not words:
+        samples = prepare(robot, repair(robot, log), Preprocessing(4.0, decimate=False))
+        assert samples.time[0] == pytest.approx(0.5, abs=DT)
+        assert samples.time[-1] == pytest.approx(log.time[-1] - 0.5, abs=DT)
+        return
+    with pytest.raises(DataError, match=words):
+        prepare(robot, repair(robot, log), Preprocessing(4.0))
