@@ -1,5 +1,7 @@
 """Judging excitations by the base regressor of a robot and by predicted efforts."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -15,6 +17,7 @@ from robot_dynid.reduction.numeric import full_regressor, random_states
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.trajectories.fourier import FourierOptions, random_fourier
 from robot_dynid.trajectories.limits import motion_limits
+from robot_dynid.trajectories.trajectory import Motion
 from robot_dynid.types import Samples
 
 
@@ -99,3 +102,43 @@ def test_links_in_other_units_predict_no_efforts():
     assert criteria.inverse is None
     assert [text for text in criteria.warnings if 'inertia looks like kg mm^2' in text]
     assert design_criteria(robot.with_nominal(nominal), links=robot.nominal).inverse is not None
+
+
+def test_noise_is_a_hundredth_of_the_effort_limits_if_all_are_known():
+    robot = load_robot('planar_3r')
+    criteria = design_criteria(robot)
+    np.testing.assert_allclose(criteria.noise, 0.01 * robot.limits.effort)
+    assert criteria.warnings == ()
+    effort = np.where(np.arange(3) == 1, np.nan, robot.limits.effort)
+    unknown = replace(robot, limits=replace(robot.limits, effort=effort))
+    equal = design_criteria(unknown)
+    assert equal.noise.tolist() == [1.0, 1.0, 1.0]
+    assert equal.warnings == (
+        'all joints have equal weight, because not all effort limits are known',)
+    assert design_criteria(unknown, noise=0.5).warnings == ()
+    assert design_criteria(unknown, noise=0.5).noise.tolist() == [0.5] * 3
+
+
+def test_friction_ramps_of_the_search_are_a_twentieth_of_the_speed_limits():
+    robot = load_robot('planar_3r')
+    speeds = np.array([2.0, np.nan, 3.5])
+    robot = replace(robot, limits=replace(robot.limits, velocity=speeds))
+    still = np.zeros((2, 3))
+    measured = design_criteria(robot).objective('log-det', Motion(still, still, still, still), 7.0)
+    assert measured.samples == 700.0
+    np.testing.assert_allclose(measured.observation.blocks[-1].widths, [0.1, 0.05, 0.175])
+
+
+def test_sizes_of_parameters_are_nominal_or_what_the_noise_shows():
+    """A parameter whose effort is below the noise needs no relative accuracy."""
+    robot = load_robot('planar_3r')
+    criteria = design_criteria(robot, noise=[0.1, 0.2, 0.3])
+    model = criteria.model
+    standard = np.zeros(len(model.reduction.standard))
+    standard[:30] = np.ravel(robot.nominal)
+    least = 1.0 / np.max(model.moderate_effort / np.array([[0.1], [0.2], [0.3]]), axis=0)
+    expected = np.maximum(np.abs(model.reduction.base(standard)), least)
+    np.testing.assert_allclose(criteria.sizes, expected)
+    assert np.any(expected == least) and np.any(expected > least)
+    doubled = design_criteria(robot, noise=[0.1, 0.2, 0.3], links=2.0 * robot.nominal)
+    assert np.all(doubled.sizes >= criteria.sizes)

@@ -127,3 +127,45 @@ def test_every_attempt_is_another_motion_from_one_start():
 def test_wrong_options_are_named(kind, options, words):
     with pytest.raises(UsageError, match=words):
         parse_request(kind, options)
+
+
+@pytest.mark.parametrize(('kind', 'options', 'expected'), [
+    ('fourier', {'duration': 12.0, 'periods': 3, 'harmonics': 4},
+     {'duration': 6.0, 'periods': 1, 'harmonics': 4}),
+    ('bspline', {'duration': 8.0, 'knots': 7}, {'duration': 12.0, 'knots': 7})])
+def test_a_validation_motion_is_half_as_long_again_as_a_period(kind, options, expected):
+    request = parse_request(kind, {**options, 'seed': 9, 'time_limit': 77, 'objective': 'log-det'})
+    found = validation_request(request, 2)
+    assert {name: getattr(found.options, name) for name in expected} == expected
+    assert found.common.seed == np.random.default_rng((9, 2)).integers(2**31)
+    assert (found.common.time_limit, found.common.objective) == (77, 'log-det')
+    whole = validation_request(parse_request('composite', {'segments': [
+        {'type': 'static-poses'}, {'type': kind, **options}]}))
+    (segment,) = whole.options.segments
+    assert (segment.kind, segment.options.duration) == (kind, expected['duration'])
+
+
+def test_segments_have_seeds_of_the_whole_unless_they_have_their_own():
+    request = parse_request('composite', {'seed': 5, 'scale': 0.7, 'segments': [
+        {'type': 'bspline'}, {'type': 'fourier', 'seed': 3, 'scale': 0.5}, {'type': 'bspline'}]})
+    drawn = np.random.default_rng(5).integers(2**31, size=3)
+    commons = [segment.common for segment in request.options.segments]
+    assert [common.seed for common in commons] == [drawn[0], 3, drawn[2]]
+    assert [common.scale for common in commons] == [1.0, 0.5, 1.0]
+    with pytest.raises(UsageError, match="option 'segments' lists 101, more than 100"):
+        parse_request('composite', {'segments': [{'type': 'bspline'}] * 101})
+    with pytest.raises(UsageError, match=r'type .spiral.; choose one of fourier, bspline'):
+        parse_request('spiral', {})
+    with pytest.raises(UsageError, match='options must be a mapping such as'):
+        parse_request('', [1])
+
+
+@pytest.mark.parametrize(('option', 'low', 'high'), [
+    ('scale', 1e-3, 1.0), ('starts', 1, 1000), ('iterations', 1, 100_000), ('seed', 0, 2**63 - 1),
+    ('time_limit', 0.0, 1e6), ('accuracy', 1e-9, 1e9)])
+def test_common_options_have_limits(option, low, high):
+    below = low - (1 if isinstance(low, int) else 1e-3 * low + 1e-12)
+    for edge, beyond in ((low, below), (high, high + 1 + high // 1000)):
+        assert getattr(parse_request('', {option: edge}).common, option) == edge
+        with pytest.raises(UsageError, match=option):
+            parse_request('', {option: int(beyond) if isinstance(edge, int) else beyond})

@@ -17,6 +17,7 @@ from robot_dynid.trajectories.limits import (
     largest_gain,
     motion_limits,
     narrow_limits,
+    quintic_move,
     violations,
 )
 from robot_dynid.trajectories.trajectory import Peaks
@@ -98,3 +99,53 @@ def test_a_zero_in_the_description_stands_for_unknown() -> None:
         motion_limits(described(velocity=0.0))
     with pytest.raises(RobotError, match="effort limit of joint 'joint_1' is -1"):
         motion_limits(described(effort=-1.0))
+
+
+@pytest.mark.parametrize(('step', 'limits', 'seconds'), [
+    # 15 / 8 of the mean speed; the root of 10 / sqrt(3); the cube root of 60; at least 0.5 s
+    ((1.0, -4.0), LIMITS, 1.001 * 15.0 / 8.0 * 4.0 / 5.0),
+    ((-0.6, 0.0), replace(LIMITS, velocity=row(90.0, 90.0), jerk=row(np.nan, np.nan)),
+     1.001 * np.sqrt(10.0 / np.sqrt(3.0) * 0.6 / 10.0)),
+    ((0.6, 0.0), replace(LIMITS, velocity=row(90.0, 90.0), jerk=row(12.0, np.nan)),
+     1.001 * (60.0 * 0.6 / 12.0) ** (1.0 / 3.0)),
+    ((0.001, 0.001), LIMITS, 0.5)])
+def test_a_move_takes_as_long_as_its_first_limit_asks(
+    step: tuple[float, float], limits: MotionLimits, seconds: float
+) -> None:
+    start = row(0.7, -0.3)
+    found = quintic_move(('a', 'b'), (start, start + step), limits)
+    assert found.duration == pytest.approx(seconds, rel=1e-9)
+    assert violations(found.peaks(), replace(limits, lower=row(-9.0, -9.0),
+                                             upper=row(9.0, 9.0))) == ()
+    assert quintic_move(('a', 'b'), (start, start + step), limits, 7.0).duration == 7.0
+    with pytest.raises(UsageError, match="start or goal of joint 'b' is not finite"):
+        quintic_move(('a', 'b'), (start, row(1.0, np.inf)), limits)
+
+
+@pytest.mark.parametrize(('overrides', 'words'), [
+    ([1.0], "option 'limits' must map joint names to limits"),
+    ({'c': {}}, "option 'limits' names joint 'c'; the robot has a, b"),
+    ({'a': 2.0}, "limits of joint 'a' must be a mapping such as velocity: 1.0"),
+    ({'b': {'speed': 1.0}}, "unknown limit 'speed' of joint 'b'; choose one of position, veloc"),
+    ({'b': {'velocity': 5.5}}, "limit velocity of joint 'b' is 5.5, wider than the 5 of the "
+     'robot: give a narrower one'),
+    ({'a': {'position': [-1.0, 3.5]}}, 'is [-1.0, 3.5], wider than the -1 to 3 of the robot'),
+    ({'a': {'position': [2.0, 1.0]}}, "joint 'a' has no range to move in: lower limit 2, upper "
+     'limit 1'),
+    ({'a': {'position': [2.0, 2.0]}}, "joint 'a' has no range to move in: lower limit 2, upper")])
+def test_wrong_limits_are_named_with_what_there_is(overrides: object, words: str) -> None:
+    with pytest.raises((UsageError, RobotError)) as raised:
+        narrow_limits(LIMITS, overrides)  # type: ignore[arg-type]
+    assert words in str(raised.value)
+
+
+def test_unknown_limits_are_listed_by_joint() -> None:
+    unknown = replace(LIMITS, lower=row(np.nan, 2.0), upper=row(np.nan, 4.0),
+                      velocity=row(np.nan, np.nan))
+    with pytest.raises(RobotError) as raised:
+        unknown.require('lower', 'upper', 'velocity')
+    assert str(raised.value).startswith(
+        "limits are missing for joints 'a': position, 'a': velocity and 'b': velocity; give them")
+    assert LIMITS.centre.tolist() == [1.0, 3.0] and LIMITS.half_range.tolist() == [2.0, 1.0]
+    still = fractions_used(PEAKS, replace(LIMITS, lower=row(3.0, 2.0)))
+    assert 'position' not in still['a'] and still['b']['position'] == pytest.approx(0.8)
