@@ -21,6 +21,7 @@ from robot_dynid.setting_up.drivers import (
     FACTS,
     OTHER,
     Driver,
+    Fact,
     driver_named,
     drivers,
     effort_diagnoses,
@@ -58,7 +59,7 @@ def urdf_of(name: str, joint: str, more: str) -> ET.Element:
     joints = ''.join(f'<joint name="{joint.format(i + 1)}" type="revolute"/>' for i in range(6))
     seen = f'<ros2_control><plugin>{more}</plugin></ros2_control>' if '/' in more else \
         f'<mesh filename="package://{more}/a.stl"/>'
-    return ET.fromstring(f'<robot name="{name}">{joints}{seen}</robot>')
+    return ET.ET.fromstring(f'<robot name="{name}">{joints}{seen}</robot>')
 
 
 @pytest.mark.parametrize('name', SEEN_BY)
@@ -254,3 +255,30 @@ def test_no_other_file_states_what_the_data_file_does() -> None:
              for match in ELSEWHERE.finditer(path.read_text('utf-8'))
              if (path.name, match[0]) != ('ur10e.yaml', '11.976')]
     assert not found, found
+
+
+@pytest.mark.parametrize(('given', 'words'), [
+    ({'rate': 125.0, 'shows': 'desired', 'started': 'no', 'when': 'if asked'},
+     '125 Hz, desired, not started, if asked'),
+    ({'started': 'by the launch file'}, 'by the launch file'), ({}, ''), ({'rate': 0.0}, '')])
+def test_conditions_of_a_fact_are_listed(given: dict[str, Any], words: str) -> None:
+    assert Fact('a', 'b', **given).conditions == words
+
+
+def test_joints_are_evidence_from_six_on() -> None:
+    driver = Driver('x', 'y', {'v1': 'owner/name@abc'}, {
+        'joints': '^arm_', 'robot': '^bot$', 'plugins': ['x/Hardware'], 'packages': ['x_meshes']},
+        {'controllers': (Fact('two words', 'v1:a'), Fact('own', 'v1:b'))})
+    assert driver.controller == 'own'
+    assert driver.link(Fact('a', 'v1:src/a.py#L3')) == (
+        'https://github.com/owner/name/blob/abc/src/a.py#L3')
+    for count, evidence in ((5, []), (6, ['joints such as arm_0'])):
+        joints = ''.join(f'<joint name="arm_{k}" type="revolute"/>' for k in range(count))
+        fixed = '<joint name="arm_tool" type="fixed"/>'
+        assert driver.evidence(ET.fromstring(f'<robot name="other">{joints}{fixed}</robot>')) == \
+            evidence
+    named = ET.fromstring('<robot name="bot"><ros2_control><hardware><plugin>x/Hardware</plugin>'
+                       '</hardware></ros2_control><mesh filename="package://x_meshes/a.stl"/>'
+                       '</robot>')
+    assert driver.evidence(named) == ['plugin x/Hardware', 'meshes of x_meshes',
+                                      'robot named bot']

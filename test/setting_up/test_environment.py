@@ -10,6 +10,7 @@ import time
 from importlib import import_module, util
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,7 +20,7 @@ from robot_dynid.cli import doctor
 from robot_dynid.cli.main import main
 from robot_dynid.kernels import BUILT
 from robot_dynid.setting_up import environment
-from robot_dynid.setting_up.diagnosis import ERROR, OK, WARN, Diagnosis
+from robot_dynid.setting_up.diagnosis import ERROR, OK, WARN, Diagnosis, verdict
 from robot_dynid.setting_up.environment import (
     PURPOSES,
     Requirement,
@@ -218,3 +219,74 @@ def test_ros_comes_from_wheels_or_is_sourced(
     monkeypatch.setattr('robot_dynid.setting_up.environment.find_spec', lambda name: name)
     found = ros_diagnosis({'ROS_DISTRO': 'jazzy'}, needed=True)
     assert (found.level, found.what, found.remedy) == (OK, told, '')
+
+
+@pytest.mark.parametrize(('free', 'level', 'what'), [
+    (1.9e9, WARN, 'only 1900 MB are free; an hour of 14 joints at 1 kHz takes about 2000 MB'),
+    (2.1e9, OK, '2100 MB free for recordings')])
+def test_an_hour_of_recordings_fits_the_disk(
+    free: float, level: Any, what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(environment, 'disk_space', lambda folder: ('', free))
+    found = disk_diagnosis(tmp_path)
+    assert (found.level, found.what) == (level, what)
+    assert found.values == (('free [MB]', f'{free / 1e6:.0f}'),)
+
+
+@pytest.mark.parametrize(('blocks', 'words'), [(4500, '{} has 9 MB left'), (5500, '')])
+def test_a_participant_needs_ten_megabytes_of_shared_memory(
+    blocks: int, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr('robot_dynid.setting_up.middleware.os.statvfs', lambda folder:
+                        SimpleNamespace(f_bavail=blocks, f_frsize=2000, f_bfree=10**9))
+    assert surroundings(tmp_path).shared_memory == words.format(tmp_path)
+
+
+def test_a_port_without_size_is_left_over_after_ten_seconds(tmp_path: Path) -> None:
+    for port, age in ((7, 8.0), (6, 12.0), (5, 13.0)):
+        path = tmp_path / f'fastdds_port{port}'
+        path.touch()
+        os.utime(path, (time.time() - age,) * 2)
+    assert surroundings(tmp_path).unfinished == (
+        tmp_path / 'fastdds_port5', tmp_path / 'fastdds_port6')
+
+
+@pytest.mark.parametrize(('domain', 'wrong'), [('0', False), ('101', False), ('102', True),
+                                               ('-1', True), ('7.0', True)])
+def test_domains_are_numbers_from_0_to_101(domain: str, wrong: bool) -> None:
+    (found,) = dds_diagnoses({'ROS_DOMAIN_ID': domain}, Talk(False), Surroundings())
+    assert (found.name == 'domain') is wrong
+    if wrong:
+        assert found.what == f'is {domain!r}, not a number from 0 to 101'
+
+
+def test_processes_that_hear_each_other_are_reported_with_domain_and_middleware() -> None:
+    variables = {'ROS_DOMAIN_ID': '3', 'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST',
+                 'RMW_IMPLEMENTATION': 'rmw_y'}
+    for talk, given, where in ((Talk(True, 0.123, middleware='rmw_x'), variables, 'rmw_x'),
+                               (Talk(True, 0.123), variables, 'rmw_y'),
+                               (Talk(True, 0.123), {}, 'default middleware')):
+        (found,) = dds_diagnoses(given, talk, Surroundings())
+        place = 'ROS_DOMAIN_ID 3, discovery range LOCALHOST' if given else \
+            'ROS_DOMAIN_ID 0, discovery range SUBNET'
+        assert (found.level, found.where) == (OK, where)
+        assert found.what == f'two processes hear each other after 0.1 s ({place})'
+
+
+@pytest.mark.parametrize(('bounds', 'installed', 'allowed'), [
+    (('!=2.1',), '2.1.0', False), (('!=2.1',), '2.1.1', True), (('==2',), '2.0.0', True),
+    (('<=2.5',), '2.5', True), (('<=2.5',), '2.5.1', False), (('>2.5',), '2.5.0', False),
+    (('>2.5',), '2.10', True), (('>=1',), 'unknown', True), (('~=9',), '1.0', True)])
+def test_bounds_of_versions_have_every_comparison(
+    bounds: tuple[str, ...], installed: str, allowed: bool
+) -> None:
+    assert Requirement('any', bounds, '').allows(installed) is allowed
+
+
+@pytest.mark.parametrize(('levels', 'words'), [
+    ((OK, OK), '2 checks, all ok'), ((WARN, OK), '2 checks: 1 warning; first: n0: w0'),
+    ((WARN, WARN, ERROR), '3 checks: 1 error, 2 warnings; first: n2: w2'),
+    ((OK, ERROR, ERROR), '3 checks: 2 errors; first: n1: w1')])
+def test_a_verdict_counts_errors_and_warnings(levels: tuple[Any, ...], words: str) -> None:
+    assert verdict([Diagnosis(f'n{k}', level, 'here', f'w{k}') for k, level in enumerate(levels)]
+                   ) == words
