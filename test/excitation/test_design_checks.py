@@ -15,8 +15,10 @@ from robot_dynid.excitation.design import (
     DesignCriteria,
     MotionRefused,
     Reason,
+    SessionOver,
     Termination,
     check_length,
+    design_pair,
     design_within,
     effort_peaks,
     review,
@@ -186,3 +188,77 @@ def test_an_optimum_that_fails_its_checks_goes_back_to_its_start_step_by_step() 
     assert np.linalg.norm(way[0]) > 0.1
     np.testing.assert_allclose(way @ way[0] / (way[0] @ way[0]), [
         1.0, 0.98, 0.95, 0.9, 0.8, 0.6, 0.4, 0.2, 0.0], rtol=0.0, atol=1e-9)
+
+
+def test_an_adaptive_session_ends_at_its_accuracy_or_names_what_it_misses() -> None:
+    met = SessionOver('done', ('m1', 0.08))
+    assert (met.met, met.worst, met.deviation, met.unreachable) == (True, ('m1', 0.08), 0.08, ())
+    missed = SessionOver('not yet', ('m2', 0.3), ('m2', 'm3'))
+    assert (missed.met, missed.deviation, missed.unreachable) == (False, 0.3, ('m2', 'm3'))
+
+
+class Springs:
+    """Efforts of springs, and the gradients of sums of them."""
+
+    def __init__(self, stiffness: list[float]) -> None:
+        self.stiffness = stiffness
+
+    def __call__(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
+        return q * self.stiffness
+
+    def pullback(self, motion: Motion, weights: FloatArray) -> MotionGradient:
+        still = np.zeros_like(motion.position)
+        return weights * self.stiffness, still, still
+
+
+LONG = {'duration': 6.0, 'harmonics': 2, 'starts': 1, 'iterations': 1, 'scale': 0.5}
+
+
+def test_a_validation_motion_stays_within_the_fit_motion_and_uses_the_full_limits() -> None:
+    """Its speeds are those reached both ways, or half of the larger; efforts are scaled back."""
+    limits = replace(box(2, jerk=60.0), effort=np.array([50.0, 40.0]))
+    request = parse_request('', LONG)
+    inverse: Any = Springs([10.0, 2.0])
+    fit, judge = design_pair(limits, request, DesignCriteria(inverse=inverse))
+    assert judge is not None and judge.limits is limits
+    reached, peaks = fit.trajectory.peaks(), judge.trajectory.peaks()
+    motion = fit.trajectory.sample(np.arange(0.0, 6.0, 0.01))
+    for name in ('velocity', 'acceleration'):
+        values, peak = getattr(motion, name), getattr(reached, name)
+        bound = np.maximum(np.minimum(values.max(axis=0), -values.min(axis=0)), 0.5 * peak)
+        assert np.all(getattr(peaks, name) <= bound)
+    assert np.all(peaks.lower >= reached.lower) and np.all(peaks.upper <= reached.upper)
+    assert np.all(peaks.jerk <= 0.5 * 60.0)
+    effort = effort_peaks(judge.trajectory, inverse, 0.001)
+    for j, joint in enumerate(limits.joints):
+        shares = judge.used[joint]
+        assert shares['effort'] == pytest.approx(effort[j] / limits.effort[j])
+        assert shares['velocity'] == pytest.approx(peaks.velocity[j] / limits.velocity[j])
+    states = [one.trajectory.sample(np.arange(0.0, one.trajectory.duration, 0.01))
+              for one in (fit, judge)]
+    cover = min(float(np.min(np.ptp(getattr(states[1], name), axis=0)
+                             / np.ptp(getattr(states[0], name), axis=0)))
+                for name in ('position', 'velocity'))
+    text = f'covers only {cover:.0%} of the range or the speeds of a joint: design a longer ' \
+        'motion, or raise iterations'
+    assert (text in judge.warnings) is (cover < 0.6)
+    assert all(not one.startswith('covers ') for one in judge.warnings) is (cover >= 0.6)
+
+
+def test_efforts_of_a_search_stay_below_ninety_eight_hundredths_of_their_limits() -> None:
+    """A heavier second joint reaches its limit; option scale takes its share before."""
+    inverse: Any = Springs([1.0, 10.0])
+    limits = box(2, effort=[np.nan, 10.0], lower=-2.0, upper=2.0)
+    request = parse_request('', {**LONG, 'iterations': 40, 'scale': 0.8, 'validation': False})
+
+    def outward(motion: Motion) -> tuple[float, MotionGradient]:
+        still = np.zeros_like(motion.position)
+        count = len(still)
+        return -float(np.sum(motion.position[:, 1]**2)) / count, (
+            -2.0 * motion.position * [0.0, 1.0] / count, still, still)
+
+    found = design_within(limits, request, DesignCriteria(
+        inverse=inverse, objective=lambda name, typical, duration: outward))
+    highest = 10.0 * np.abs(found.trajectory.sample(np.linspace(0.0, 6.0, 2001)).position[
+        :, 1]).max()
+    assert 0.95 * 0.98 * 8.0 < highest < 1.001 * 0.98 * 8.0
