@@ -59,7 +59,7 @@ def urdf_of(name: str, joint: str, more: str) -> ET.Element:
     joints = ''.join(f'<joint name="{joint.format(i + 1)}" type="revolute"/>' for i in range(6))
     seen = f'<ros2_control><plugin>{more}</plugin></ros2_control>' if '/' in more else \
         f'<mesh filename="package://{more}/a.stl"/>'
-    return ET.ET.fromstring(f'<robot name="{name}">{joints}{seen}</robot>')
+    return ET.fromstring(f'<robot name="{name}">{joints}{seen}</robot>')
 
 
 @pytest.mark.parametrize('name', SEEN_BY)
