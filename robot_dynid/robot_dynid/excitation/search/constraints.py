@@ -87,7 +87,7 @@ class EffortLimits:
     def worst(self, motion: Motion) -> str:
         """Return a sentence about the effort that uses the largest share of its limit."""
         shares = np.abs(self._shares(motion))
-        joint = int(np.nanargmax(np.nanmax(shares, axis=0)))
+        joint = int(np.nanargmax(np.max(shares, axis=0)))
         needed = float(np.max(shares[:, joint]) * self.limits[joint])
         return (f"joint '{self.joints[joint]}' needs {needed:.4g}, its limit is "
                 f'{self.limits[joint]:.4g}')
