@@ -121,10 +121,12 @@ def test_the_status_of_the_identifier_cautions_of_refused_joints_at_the_worst_le
 
 def reading(**changes: Any) -> Reading:
     still = np.zeros(3, dtype=bool)
-    return Reading(np.array([1.0, 2.0, 3.0]), np.array([0.1, 0.2, 0.3]),
-                   np.array([0.12345, -2.5, 4.0]), np.array([0.5, -0.25, 1.0]),
-                   np.array([2.0, 3.0, 4.0]), still, still, still,
-                   np.array([1.1, 0.95, 0.805]), np.array([1.2, 0.9, 0.7]))._replace(**changes)
+    return Reading(**{
+        'predicted': np.array([1.0, 2.0, 3.0]), 'residual': np.array([0.1, 0.2, 0.3]),
+        'external': np.array([0.12345, -2.5, 4.0]), 'claimed': np.array([0.5, -0.25, 1.0]),
+        'threshold': np.array([2.0, 3.0, 4.0]), 'contact': still, 'blind': still, 'unseen': still,
+        'viscous_scale': np.array([1.1, 0.95, 0.805]), 'dry_scale': np.array([1.2, 0.9, 0.7]),
+        **changes})
 
 
 def test_the_status_of_contact_tells_thresholds_about_what_friction_claims() -> None:
