@@ -51,6 +51,17 @@ def test_accelerations_are_those_of_the_model(name: str) -> None:
     assert max(row['most'] for row in facts['missing']) <= 1e-9
 
 
+def test_motors_of_elastic_joints_are_compared_within_a_tenth_of_their_balance() -> None:
+    """Gears bear 0.9 to 1.1 times the effort of their motors."""
+    written = model_named('elastic_2r').to_mjcf().written
+    motion, gears = Motion.of(written), written.mechanism.gears
+    own = list(gears.joints)
+    n = motion.effort.shape[1]
+    borne = (motion.x[:, n:] - motion.x[:, own]) * gears.stiffness / motion.effort[:, own]
+    assert 0.9 <= borne.min() < 0.91 and 1.09 < borne.max() <= 1.1
+    np.testing.assert_array_equal(motion.v[:, n:], motion.v[:, own])
+
+
 def test_shapes_meshes_and_fixed_links_of_the_urdf(tmp_path: Path) -> None:
     (tmp_path / 'part.obj').write_text('v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\n'
                                        'f 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n')

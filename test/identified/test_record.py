@@ -108,6 +108,10 @@ def old_file(provenance: dict[str, Any], method: str = 'wls') -> str:
                            'provenance': provenance, 'end_of_model': True}, sort_keys=False)
 
 
+def test_a_motor_encoder_without_a_calibration_is_that_of_the_joint() -> None:
+    assert MotorEncoder('a') == MotorEncoder('a', 1.0, 0.0, 0.0, 0.0, 0.0)
+
+
 def same(one: Any, other: Any) -> bool:
     """Return whether two dataclasses hold the same in fields of the same types."""
     return all(getattr(one, f.name) == getattr(other, f.name) for f in fields(one)

@@ -149,6 +149,9 @@ def test_of_long_recordings_the_pieces_in_which_joints_move_are_taken() -> None:
     at = int(np.flatnonzero(rows == 305)[0])
     assert found.starts == tuple(sorted({*begins.tolist(), at}))
     assert len(whole.in_motion(19).time) == 19 and len(whole.in_motion(50).time) == 50
+    begins = np.zeros((40, 2))
+    begins[:3] = 1.0
+    assert motion_of(begins, (0,)).in_motion(20).position[:, 0].tolist() == list(range(20))
 
 
 def test_slowness_is_forgotten_with_the_gain_and_begins_anew_with_segments() -> None:

@@ -159,6 +159,13 @@ def test_bad_urdf_is_refused(tmp_path: Path, case: str) -> None:
     assert str(caught.value).startswith(f'{path}: ')
 
 
+def test_a_loop_of_links_is_named_in_400_characters() -> None:
+    x, y = 300 * 'x', 300 * 'y'
+    loop = CYCLE.replace('"x"', f'"{x}"').replace('"y"', f'"{y}"')
+    with pytest.raises(RobotError, match=r'links [xy]{197} \.\.\. [xy]{197} form a loop'):
+        robot_from_urdf(ARM.replace('</robot>', loop, 1))
+
+
 @pytest.mark.parametrize(('text', 'message'), [
     ('', 'not well-formed XML'),
     ('<sdf/>', 'root element is <sdf>, expected <robot>; it is SDF'),

@@ -115,6 +115,8 @@ def test_limits_that_cross_are_none_and_those_of_locked_joints_of_no_consequence
     assert found.warnings[0] == ("joint 'turn': lower limit 4 is above upper limit 2: both are "
                                  'taken as none; swap or correct them')
     assert np.isnan(found.limits.lower).all() and np.isnan(found.limits.upper).all()
+    warning = robot_from_urdf(ARM.replace('lower="-2"', 'lower="2.5"')).warnings[0]
+    assert 'lower limit 2.5 is above upper limit 2' in warning, 'its speed, 3, is no position'
     text = ARM.replace(f'"fore"/>{AXIS}{LIMIT}', f'"fore"/>{AXIS}<limit lower="a" upper="inf"/>')
     assert text != ARM and robot_from_urdf(text).warnings
     assert robot_from_urdf(text, Selection(joints=('turn', 'shoulder'))).warnings == ()
