@@ -322,3 +322,15 @@ def test_recordings_of_a_day_are_a_session(monkeypatch: pytest.MonkeyPatch) -> N
         fleet(NOTHING, [recordings[4], *recordings])
     with pytest.raises(DataError, match='no recording of any robot'):
         fleet(NOTHING, [])
+
+
+def test_a_level_of_two_sessions_has_the_variance_of_their_scatter() -> None:
+    """Where nothing is known of the other arms."""
+    path = Path(np.array([1.0, 4.0]), np.array([0.25, 0.5]))
+    found = level(path, DayToDay(0.5, 0.0))
+    weights = np.array([2.0, 4.0 / 3.0])
+    mean = weights @ path.values / weights.sum()
+    scatter = weights @ (path.values - mean) ** 2
+    assert found == pytest.approx((mean, scatter / weights.sum()), rel=1e-12)
+    one = Path(path.values[:1], path.variances[:1])
+    assert level(one, DayToDay(0.5, 0.0)) == pytest.approx((1.0, 0.5), rel=1e-12)

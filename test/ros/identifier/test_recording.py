@@ -36,7 +36,12 @@ from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.ros.common import listener
 from robot_dynid.ros.identifier.messages import diagnosis
 from robot_dynid.ros.recording import recorder, session
-from robot_dynid.ros.recording.channel import MOST_PUBLISHERS, Channel, SequenceGaps
+from robot_dynid.ros.recording.channel import (
+    MOST_PUBLISHERS,
+    Channel,
+    SequenceGaps,
+    TopicStatistics,
+)
 from robot_dynid.ros.recording.recorder import TopicStore
 from robot_dynid.ros.recording.session import Recording, folder_name
 from robot_dynid.signals.prepare import repair
@@ -479,6 +484,23 @@ def test_a_message_that_was_sent_again_stays_before_those_behind_it() -> None:
     assert stamps[:6] == sorted(stamps[:6]) and len(set(stamps)) == 7
     assert [stamps[k] for k in (0, 1, 2, 5, 6)] == [
         round(second * came) for came in (5.0, 5.2, 5.5, 5.6, 2.0)]
+
+
+def test_rates_ages_and_gaps_are_those_since_the_last_reading(
+    monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 100 * 10**9
+    monkeypatch.setattr('robot_dynid.ros.recording.channel.time', SimpleNamespace(
+        time_ns=lambda: now, monotonic=lambda: 0.0))
+    channel = Channel('/joint_states', lambda received: received)
+    assert channel.take_statistics() == TopicStatistics('/joint_states', 0.0, 0.0, np.inf)
+    for number, ago in ((1, 1.75), (2, 1.0), (5, 0.25)):
+        channel.receive(b'', numbered(number) | {
+            'received_timestamp': now + 2 * 10**9 - round(1e9 * ago)})
+    now += 2 * 10**9
+    assert channel.take_statistics() == TopicStatistics('/joint_states', 1.5, 0.75, 0.25, 2)
+    now += 10**9
+    assert channel.take_statistics() == TopicStatistics('/joint_states', 0.0, 0.0, 1.25)
 
 
 def test_gaps_are_those_of_each_publisher() -> None:
