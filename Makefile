@@ -26,7 +26,7 @@ test: setup
 	$(MAKE) test-ros; ros=$$?; wait $$core; core=$$?; cat out/test-core.log; test $$ros$$core = 00
 	@$(MAKE) test-alone
 
-# Tests without ROS of at most half a second each; `make test` runs beside them those that any
+# Tests without ROS of less than 0.2 s each; `make test` runs beside them those that any
 # change may break or that alone reach many lines, `make soak` all others.
 test-fast: setup
 	$(ENV) pytest -n auto $(GROUPS) $(LIMIT) -m 'not ros and not slow and not soak'

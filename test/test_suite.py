@@ -175,7 +175,7 @@ def test_a_test_beyond_its_tier_fails(
     monkeypatch.delenv('ROBOT_DYNID_TIERS', raising=False)
     pytester.makepyfile(f"""
         import time, pytest, tiers
-        tiers.BEYOND = 1.0
+        tiers.BEYOND = {FAST}
         {marks}
         def test_counts():
             begun = time.process_time()
@@ -193,9 +193,11 @@ def test_slow_tests_run_that_are_worth_their_time_or_run_always(
     monkeypatch.delenv('ROBOT_DYNID_TIERS', raising=False)
     pytester.makepyfile(test_file="""
         import pytest, tiers
-        tiers.slow_tests = lambda: {f'test_file.py::test_{name}': tiers.Slow(1.0, lines)
-                                    for name, lines in [('worth', 9), ('known', 0), ('told', 0)]}
+        tiers.slow_tests = lambda: {
+            f'test_file.py::test_{name}': tiers.Slow(seconds, lines) for name, seconds, lines in [
+                ('worth', 1.0, 9), ('known', 0.5, 0), ('told', 1.0, 0), ('quick', 0.49, 0)]}
         def test_worth(): pass
+        def test_quick(): pass
         def test_known(): pass
         @pytest.mark.always
         def test_told(): pass
@@ -204,8 +206,8 @@ def test_slow_tests_run_that_are_worth_their_time_or_run_always(
         def test_long(): pass""")
     done = pytester.runpytest_subprocess('-v', '-m', 'not soak', '-p', 'no:cacheprovider', '-p',
                                          'tiers', '-o', 'markers=slow\nalways\nsoak')
-    done.assert_outcomes(passed=3, deselected=2)
-    for name in ('worth', 'told', 'fast'):
+    done.assert_outcomes(passed=4, deselected=2)
+    for name in ('worth', 'quick', 'told', 'fast'):
         done.stdout.fnmatch_lines(f'*::test_{name} PASSED*')
 
 

@@ -20,8 +20,10 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-#: a fast test takes at most this [s]
-FAST = 0.5
+#: a fast test takes less than this [s]
+FAST = 0.2
+#: `make test` runs every test that takes less than this [s]
+QUICK = 0.5
 #: folders of tests of what moves a robot: `make test` runs all of them, however long they take
 MOVING = ('execution',)
 #: files of rules about every source, which any change may break: `make test` runs all of them, and
@@ -30,9 +32,9 @@ RULES = ('test_architecture.py', 'test_docstrings.py', 'test_packaging.py',
          'test_requirements.py')
 #: fixtures below this are not worth a name [s]
 LEAST = 0.05
-#: a fast test fails beyond this many times FAST: processors are shared, and differ, and the first
-#: of the tests that share something cached makes it
-BEYOND = 20.0
+#: a fast test fails beyond this [s]: processors are shared, and differ, and the first of the tests
+#: that share something cached makes it
+BEYOND = 10.0
 #: `make test` runs a slow test of at most this [s] that reaches so many more lines per second
 LONGEST, WORTH = 3.0, 2.0
 #: the processor time, the lines it is worth, and the name of each test of FAST and more
@@ -113,15 +115,16 @@ def runs_always(item: Any) -> bool:
 def pytest_collection_modifyitems(items: list[Any]) -> None:
     """Mark the tests of the slower tiers, and let the files that take longest come first.
 
-    `make test` runs the fast ones, those that are worth their time, those marked ``always``, and
-    those in MOVING and RULES. A file runs in one worker (--dist loadfile): none should be left
+    `make test` runs those of less than QUICK, those that are worth their time, those marked
+    ``always``, and those in MOVING and RULES. A file runs in one worker (--dist loadfile): none should be left
     with a long one at the end.
     """
     of_file = defaultdict[Path, float](float)
     for item in items:
         slow = slow_tests().get(item.nodeid)
         if slow and MEASURE != 'all':
-            seen = slow.seconds <= LONGEST if MEASURE == 'lines' else slow.lines
+            seen = slow.seconds <= LONGEST if MEASURE == 'lines' else (
+                slow.lines or slow.seconds < QUICK)
             seen = seen or runs_always(item)
             item.add_marker(pytest.mark.slow if seen else pytest.mark.soak)
         if not item.get_closest_marker('soak'):  # tests of processes are slow by hand
@@ -154,7 +157,7 @@ def pytest_runtest_call(item: Any) -> Generator[None, Any, Any]:
             and name in item.fixturenames and item.nodeid.startswith(of)}
     item.user_properties += [('processor', (seconds, uses)), ('always', runs_always(item))]
     marks = {mark.name for mark in item.iter_markers()}
-    if not MEASURE and not marks & {'ros', 'slow', 'soak'} and seconds > BEYOND * FAST:
+    if not MEASURE and not marks & {'ros', 'slow', 'soak'} and seconds > BEYOND:
         pytest.fail(f'{seconds:.1f} s of processor, in the tier of {FAST:g} s: make tiers')
     return done
 
@@ -206,7 +209,7 @@ class Lines:
         slow = {name: replace(test, lines=0) for name, test in slow_tests().items()}
         write_slow_tests(slow | worth_their_time(reached, {
             name: test for name, test in slow.items()
-            if test.seconds <= LONGEST and name not in self.always}))
+            if QUICK <= test.seconds <= LONGEST and name not in self.always}))
 
 
 def pytest_configure(config: Any) -> None:
