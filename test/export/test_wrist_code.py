@@ -18,6 +18,7 @@ from robot_dynid.cli.main import main
 from robot_dynid.dynamics.wrist import WristCompensation
 
 
+@pytest.mark.always
 def test_the_function_agrees_with_python(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -28,6 +28,9 @@ from robot_dynid_extras.health.calibration import (
     calibrate,
 )
 
+#: in use, calibration is seen here only
+pytestmark = pytest.mark.always
+
 ROBOT = load_robot('planar_3r')
 #: change of the friction of joint_2 in the session
 MORE = 0.15

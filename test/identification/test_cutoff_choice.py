@@ -155,6 +155,7 @@ def vibrating(seed: int) -> RawLog:
                   torque + 0.05 * rng.standard_normal(torque.shape))
 
 
+@pytest.mark.always
 def test_a_vibrating_wrist_is_predicted_with_a_higher_cutoff_than_the_arm():
     model = identify(ROBOT, [vibrating(1)], recipe=Recipe(
         friction='coulomb', ramp_width=0.05, effort_lag=0.0, rotor_inertia=True, ripple='none',

@@ -116,8 +116,8 @@ def pytest_collection_modifyitems(items: list[Any]) -> None:
     """Mark the tests of the slower tiers, and let the files that take longest come first.
 
     `make test` runs those of less than QUICK, those that are worth their time, those marked
-    ``always``, and those in MOVING and RULES. A file runs in one worker (--dist loadfile): none should be left
-    with a long one at the end.
+    ``always``, and those in MOVING and RULES. A file runs in one worker (--dist loadfile): none
+    should be left with a long one at the end.
     """
     of_file = defaultdict[Path, float](float)
     for item in items:
