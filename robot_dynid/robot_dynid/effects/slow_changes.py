@@ -264,8 +264,8 @@ class SlowChangeTracker:
 
     def __init__(self, adaptation: Adaptation, waves: int = 0) -> None:
         self._warming, self._slow = adaptation.warming, adaptation.slow
-        self._warmth = np.zeros(len(self._warming.seconds) if self._warming else 0)
-        self._state = self._slow.unknown(waves) if self._slow else np.zeros((0, 0))
+        self._warmth = np.zeros(0 if self._warming is None else len(self._warming.seconds))
+        self._state = np.zeros((0, 0)) if self._slow is None else self._slow.unknown(waves)
 
     def __call__(self, residual: FrictionResidual) -> tuple[FloatArray, FloatArray]:
         """Return torques (N,) [N m] to add to the model: for warming, and for all slow changes.
