@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from robot_dynid.plausibility.explanations import (
     Change,
     Explanation,
     explanations,
+    gravity_direction,
     mounting,
     zero,
 )
@@ -359,3 +361,18 @@ def test_gravity_is_not_tried_within_twelve_degrees_of_the_stated_one(
         looks = [one.looks for one in table(excerpt_of(tilted), tilted) if one.kind == 'gravity']
         assert ('the base looks mounted upright' in looks) == offered
         assert 'the base looks hung from a ceiling' in looks
+
+
+def test_gravity_is_found_beside_any_friction() -> None:
+    """Friction of a joint is whatever its basis spans, as large as the weight."""
+    robot, rng = load_robot('ur10e'), np.random.default_rng(3)
+    q, qd, qdd = rng.uniform(-1.0, 1.0, (3, 80, robot.n))
+    gravity = 9.81 * np.array([2.0, -3.0, 6.0]) / 7.0
+    torque = inverse_dynamics(robot.with_gravity(gravity), q, qd, qdd)
+    basis = [np.linalg.qr(rng.normal(size=(80, 3)))[0] for _ in robot.joints]
+    for j, own in enumerate(basis):
+        torque[:, j] += own @ rng.normal(0.0, 100.0, 3)
+    stated: Any = SimpleNamespace(
+        stated=robot, friction=lambda: SimpleNamespace(basis=basis), rows=SimpleNamespace(
+            position=q, velocity=qd, acceleration=qdd, torque=torque))
+    np.testing.assert_allclose(gravity_direction(stated), gravity, rtol=1e-9)
