@@ -4,21 +4,26 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from execution_bench import LIMITS
+from execution_bench import JOINTS, LIMITS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tolerances import PACE_DERIVATIVES
 
 from robot_dynid.execution.clocks import PathTime
 from robot_dynid.execution.pace import (
+    Entry,
     Pacing,
     Ramp,
     along_path,
+    at_pace,
+    decelerated,
+    path_part,
+    ramp_rows,
     resume,
     stops_of,
     stretched,
 )
-from robot_dynid.execution.sampled import faults, sampled, within
+from robot_dynid.execution.sampled import SampledTrajectory, faults, sampled, within
 from robot_dynid.execution.segment import Segment
 from robot_dynid.execution.stopping import slowing
 from robot_dynid.trajectories.fourier import FourierOptions, random_fourier
@@ -153,3 +158,141 @@ def test_a_report_is_taken_to_be_true_when_its_motion_had_come_so_far():
     assert path.reported_at == 11.0
     path.note(13.0, 2.5, 1.0, None)
     assert (path.reported_at, path.elapsed(13.0)) == (13.0, 2.5)
+
+
+def line(time, speed=1.0, bend=0.0):
+    """Return points of a path in which the first joint accelerates by ``bend`` from ``speed``."""
+    time = np.asarray(time, dtype=np.float64)
+    rows = (speed * time + 0.5 * bend * time**2, speed + bend * time, bend + 0.0 * time)
+    return SampledTrajectory(JOINTS, time, *(np.stack([row, 0.0 * row], axis=1) for row in rows))
+
+
+def braking_limit(acceleration):
+    """Return limits of a path in which nothing but the acceleration counts."""
+    return replace(LIMITS, lower=np.full(2, -1e3), upper=np.full(2, 1e3),
+                   velocity=np.full(2, 1e3), acceleration=np.full(2, acceleration))
+
+
+@pytest.mark.parametrize(('begin', 'end', 'times'), [
+    (0.5, 1.5, [0.0, 1.0, 1.5]), (1.0, 2.0, [1.0, 2.0]), (-1.0, 0.25, [0.0, 0.25]),
+    (2.5, 3.0, [2.0, 3.0]), (0.9, 1.0 - 1e-10, [0.0, 1.0 - 1e-10])])
+def test_a_part_of_a_path_begins_at_a_point_and_ends_where_it_is_told(begin, end, times):
+    part = path_part(line(np.arange(4.0)), begin, end)
+    assert part.time.tolist() == times
+    np.testing.assert_allclose(part.position[:, 0], times, rtol=1e-9)
+    assert np.all(part.velocity[:, 0] == 1.0)
+
+
+@pytest.mark.parametrize(('at', 'pace', 'span', 'expected'), [
+    (2.0, 0.5, (0.4, 0.3), np.linspace(1.6, 2.3, 8)), (2.0, 1.0, (0.4, 0.3), [1.0, 2.0, 2.3]),
+    (0.1, 0.5, (0.4, 0.3), np.linspace(0.0, 0.4, 7))])
+def test_a_path_at_a_pace_has_path_time_at_one_instant(at, pace, span, expected):
+    """Of a ramp of less than 0.6 s there are seven points."""
+    found = at_pace(line(np.arange(4.0)), at, pace, span, 10.0)
+    np.testing.assert_allclose(found.time, expected, atol=1e-12, rtol=1e-12)
+    np.testing.assert_allclose(found.position[:, 0], at + pace * (np.array(expected) - at),
+                               atol=1e-12, rtol=1e-12)
+
+
+@pytest.mark.parametrize(('duration', 'count'), [(0.06, 7), (0.11, 7), (0.13, 8), (1.0, 51)])
+def test_a_ramp_has_50_points_per_second_but_six_intervals(duration, count):
+    rows = ramp_rows(line([0.0, 9.0]), Ramp(1.0, duration, 1.0, 0.0), 50.0, 3.0)
+    np.testing.assert_allclose(rows.time, np.linspace(3.0, 3.0 + duration, count), rtol=1e-12)
+
+
+@pytest.mark.parametrize(('near', 'times'), [(3.4008, [3.7, 4.2]), (3.4012, [3.6012, 3.7, 4.2])])
+def test_an_entry_goes_over_into_the_rest_of_the_path(near, times):
+    """It is 0.2 s late; a point within a millisecond of its end is merged with it."""
+    entry = Entry(3.0, 0.5, 0.2, 0.4)
+    found = entry.into(line(np.arange(5.0)), line([3.0, near, 3.5, 4.0]), 50.0)
+    assert found.time[0] == pytest.approx(2.8) and found.position[0, 0] == pytest.approx(2.9)
+    end = int(np.argmin(np.abs(found.time - 3.6)))
+    np.testing.assert_allclose(found.time[end:], [3.6, *times], rtol=1e-12)
+    np.testing.assert_allclose(found.position[end:, 0], found.time[end:] - 0.2, rtol=1e-12)
+    np.testing.assert_allclose(found.position[:end, 0],
+                               [entry.along(at)[0] for at in found.time[:end]], rtol=1e-12)
+
+
+@pytest.mark.parametrize(('times', 'limit', 'seconds'), [
+    ([0.0, 0.019, 0.5, 1.0], 1e3, 1.0), ([0.0, 0.021, 0.5, 1.0], 1e3, 0.042),
+    ([0.0, 5.0, 30.0], 1e3, 10.0), ([0.0, 5.001, 30.0], 1e3, None),
+    *((0.1 * np.arange(60), 1.5 / (0.2 * points), 0.2 * (1 + after))
+      for points, after in ((0.9, 0), (1.1, 1), (4.9, 4), (5.1, 6), (6.9, 6), (7.1, 8), (9.1, 11),
+                            (12.1, 14), (15.1, 18))),
+    (0.1 * np.arange(9), 1.5 / 1.59, 1.6), (0.1 * np.arange(9), 1.5 / 1.61, None)])
+def test_a_resumed_motion_has_full_pace_at_a_point_within_five_seconds(times, limit, seconds):
+    """From rest to speed 1 in T s takes 1.5 / T; points farther off are tried ever more seldom."""
+    found = resume(line(times), 0.0, braking_limit(limit), PACING)
+    assert (found is None) is (seconds is None)
+    if found is not None:
+        way, full_pace = found
+        assert full_pace == pytest.approx(0.2 + seconds), 'after the lead-in'
+        np.testing.assert_allclose(way.time[way.time > full_pace] - 0.2 - 0.5 * seconds,
+                                   [at for at in times if at > 0.5 * seconds + 1e-9])
+
+
+def test_no_motion_is_resumed_at_its_end():
+    assert resume(line([0.0, 1.0, 2.0]), 2.0, LIMITS, PACING) is None
+
+
+@pytest.mark.parametrize(('speed', 'bend', 'limit'), [
+    (1.0, 0.0, 4.0), (-0.7, 1.5, 6.0), (0.2, 1.0, 6.0), (1e-3, 0.0, 6.0)])
+def test_a_deceleration_is_the_shortest_in_steps_of_a_tenth(speed, bend, limit):
+    """v(u) = v (1 - 3 u^2 + 2 u^3) + a T (u - 2 u^2 + u^3) over 1.5 v / limit, at least 0.05 s."""
+    points = line(np.arange(0.0, 4.0, 0.02), speed, bend)
+    found = decelerated(points, 1.5, braking_limit(limit), PACING)
+    begin, length = found.time[-2], found.duration - found.time[-2]
+    assert begin == pytest.approx(1.6) and 0.48 < found.time[0] <= 0.5
+    (position, end), velocity = found.position[-2:, 0], found.velocity[-2, 0]
+    assert velocity == pytest.approx(speed + 1.6 * bend)
+    first = max(0.05, 1.5 * abs(velocity) / limit)
+    steps = np.log(length / first) / np.log(1.1)
+    assert steps == pytest.approx(round(steps), abs=1e-9)
+    u = np.linspace(0.0, 1.0, 101)
+
+    def peak(seconds):
+        return np.abs(velocity * (6.0 * u**2 - 6.0 * u) / seconds
+                      + bend * (1.0 - 4.0 * u + 3.0 * u**2)).max()
+
+    assert peak(length) <= limit * 1.0001
+    assert length == pytest.approx(first) or peak(length / 1.1) > limit * 0.999
+    assert end - position == pytest.approx(length * velocity / 2.0 + length**2 * bend / 12.0)
+    assert not found.velocity[-1].any() and not found.acceleration[-1].any()
+
+
+@pytest.mark.parametrize(('elapsed', 'limit', 'possible'), [
+    (1.5, 1.5 / 0.9, True), (1.5, 1.5 / 1.001, False), (3.88, 1e2, True), (3.9, 1e2, False),
+    (0.1, 1e2, False), (0.11, 1e2, True)])
+def test_a_deceleration_takes_at_most_a_second_and_begins_within_the_motion(
+        elapsed, limit, possible):
+    """The motion is from 0.2 s to 4 s; the controller has 0.1 s to switch."""
+    points = line(np.linspace(0.2, 4.0, 191))
+    found = decelerated(points, elapsed, braking_limit(limit), PACING)
+    assert (found is not None) is possible
+
+
+@pytest.mark.parametrize('k', range(19))
+def test_the_shortest_of_the_documented_durations_of_a_stop_is_taken(k):
+    """A stop from speed 1 in T s takes 1.5 / T."""
+    durations = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.85, 1.0, 1.25,
+                 1.5, 2.0, 3.0, 5.0)
+    limits = braking_limit(1.5 / (0.99 * durations[k]))
+    stops = stops_of(line(np.arange(0.0, 9.0, 0.5)), limits, 50.0, 1.0, 1.1)
+    assert set(stops.duration) == {durations[k]}
+
+
+def test_stops_begin_every_20th_of_a_second_or_at_a_point_within_half_of_that():
+    """One at 0.25 s would end with the path, which is the later stop."""
+    points = line([0.0, 0.06, 0.13, 0.16, 0.3])
+    stops = stops_of(points, braking_limit(1e3), 50.0)
+    np.testing.assert_allclose(stops.begin, [0.0, 0.06, 0.1, 0.13, 0.2, 0.3], atol=1e-12,
+                               rtol=1e-12)
+    np.testing.assert_allclose(stops.duration, [0.05] * 5 + [0.0], rtol=1e-12)
+    some = stops_of(points, braking_limit(1e3), 50.0, 0.06, 0.2)
+    np.testing.assert_allclose(some.begin, [0.06, 0.1, 0.13, 0.2], rtol=1e-12)
+    only = stops_of(points, braking_limit(1.0), 50.0)
+    assert (only.begin.tolist(), only.duration.tolist()) == ([0.3], [0.0]), 'the end of the path'
+
+
+def test_pace_settings_are_those_of_a_joint_trajectory_controller_at_50_hz():
+    assert Pacing() == Pacing(rate=50.0, join=0.1, lead_in=0.2, longest=1.0, lookahead=1.0)

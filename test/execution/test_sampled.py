@@ -1,5 +1,7 @@
 """The points that are sent: what is checked in them, at and between the points."""
 
+from math import comb
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,10 +11,12 @@ from robot_dynid.execution.sampled import (
     SampledTrajectory,
     control_points,
     faults,
+    sample_motion,
     sampled,
 )
 from robot_dynid.trajectories.fourier import FourierOptions, random_fourier
 from robot_dynid.trajectories.limits import MotionLimits
+from robot_dynid.trajectories.trajectory import Motion
 
 JOINTS = ('shoulder', 'elbow')
 LEAD_IN = 0.2
@@ -34,7 +38,10 @@ BREAK = {
     'duplicate': lambda p: p.update(joints=('shoulder', 'shoulder')),
     'unknown': lambda p: p.update(joints=('shoulder', 'wrist')),
     'order': lambda p: p.update(joints=JOINTS[::-1]),
-    'outside': lambda p: p.update(position=p['position'] + 3.0),
+    'none': lambda p: p.update({name: p[name][:0] for name in (
+        'time', 'position', 'velocity', 'acceleration')}),
+    'outside': lambda p: p.update(position=p['position'] + [0.0, 3.0]),
+    'below': lambda p: p.update(position=p['position'] - [0.0, 3.0]),
     # Every point is fine by itself here.
     'between': lambda p: p['position'].__setitem__(slice(21, None), p['position'][21:] + 0.03),
     'long': lambda p: p.update(time=p['time'] * 1000.0),
@@ -48,50 +55,88 @@ def broken(name):
     return SampledTrajectory(**parts)
 
 
-@pytest.mark.parametrize(('name', 'words'), [
-    ('nan', "position of joint 'elbow' is not finite at point 7"),
-    ('infinity', "velocity of joint 'elbow' is not finite"),
-    ('acceleration', "acceleration of joint 'elbow' is not finite"),
-    ('time', 'are not at 0.24 s'),
-    ('negative time', 'must be positive'),
-    ('end', "velocity of joint 'shoulder' is 1e-06 at the end"),
-    ('duplicate', "'shoulder' occurs twice"),
-    ('unknown', "'wrist' is unknown"),
-    ('order', 'must come in the order shoulder, elbow'),
-    ('outside', "position of joint 'shoulder' reaches"),
-    ('between', "velocity of joint 'shoulder' reaches"),
-    ('long', '(limit 600 s)'),
+@pytest.mark.parametrize(('name', 'sentences'), [
+    ('nan', ["position of joint 'elbow' is not finite at point 7"]),
+    ('infinity', ["velocity of joint 'elbow' is not finite at point 7"]),
+    ('acceleration', ["acceleration of joint 'elbow' is not finite at point 7"]),
+    ('none', ['times are missing or not finite']),
+    ('time', ['times must be positive and increasing; they are not at 0.24 s']),
+    ('negative time', ['times must be positive and increasing; they are not at -0.8 s']),
+    ('end', ["velocity of joint 'shoulder' is 1e-06 at the end, it must be 0"]),
+    ('duplicate', ["joint 'shoulder' occurs twice"] * 2 + [
+        "joint 'elbow' is missing in the trajectory"]),
+    ('unknown', ["joint 'wrist' is unknown; the robot has shoulder, elbow",
+                 "joint 'elbow' is missing in the trajectory"]),
+    ('order', ['joints must come in the order shoulder, elbow']),
+    ('long', ['the motion takes 3200 s (limit 600 s)']),
 ])
-def test_bad_points_are_found(name, words):
+def test_bad_points_are_found(name, sentences):
+    assert faults(broken(name), LIMITS, 600.0) == tuple(sentences)
+
+
+@pytest.mark.parametrize(('name', 'sentence'), [
+    ('outside', "position of joint 'elbow' reaches {high:.6g} at {at:.4g} s, its limit is 2"),
+    ('below', "position of joint 'elbow' reaches {low:.6g} at {begun:.4g} s, its limit is -2"),
+])
+def test_the_farthest_position_outside_its_limits_is_told(name, sentence):
+    """The first tenth of an interval between two points in which it lies is named."""
     points = broken(name)
-    assert any(words in fault for fault in faults(points, LIMITS, 600.0))
-
-
-@settings(max_examples=40)
-@given(st.integers(0, 2**32 - 1), st.floats(0.002, 0.2), st.integers(2, 8))
-def test_control_points_bound_the_interpolation(seed, period, count):
-    """Against the interpolating polynomial itself, evaluated by numpy on a fine grid."""
-    rng = np.random.default_rng(seed)
-    values = rng.standard_normal((3, count, 2))
-    points = SampledTrajectory(JOINTS, period * np.arange(count), *values)
     time, bounds = control_points(points)
-    s = np.linspace(0.0, 1.0, 41)
-    for k in range(count - 1):
-        h = period
+    low, high = (bound[:, 1] for bound in bounds['position'])
+    assert sentence.format(high=high.max(), at=time[np.argmax(high)], low=low.min(),
+                           begun=time[np.argmin(low)]) in faults(points, LIMITS, 600.0)
+
+
+def test_a_step_between_points_is_found_in_its_speed():
+    assert any(fault.startswith("velocity of joint 'shoulder' reaches")
+               for fault in faults(broken('between'), LIMITS, 600.0))
+
+
+@pytest.mark.parametrize(('speed', 'shown', 'sent'), [(0.9e-8, 0, 0.0), (1e-8, 0, 1e-8),
+                                                      (1.1e-8, 4, 1.1e-8)])
+def test_speeds_of_1e_8_at_the_ends_are_rest(speed, shown, sent):
+    values = np.full((3, 2), speed)
+    points = SampledTrajectory(JOINTS, np.arange(3.0), np.zeros((3, 2)), values, -values)
+    assert len(faults(points, LIMITS, 600.0)) == shown
+    found = sample_motion(JOINTS, lambda time: Motion(*(x.copy() for x in 4 * [values])), 1.0, 2.0,
+                          0.5)
+    for rows in (found.velocity, found.acceleration):
+        assert rows.tolist() == [[sent] * 2, [speed] * 2, [sent] * 2]
+    assert found.time.tolist() == [0.5, 1.0, 1.5]
+
+
+def test_a_motion_of_no_duration_has_two_points():
+    found = sample_motion(JOINTS, lambda time: Motion(*(np.zeros((len(time), 2)),) * 4), 0.0, 50.0,
+                          0.1)
+    assert found.time.tolist() == [0.1, 0.1]
+
+
+@pytest.mark.parametrize('period', [0.002, 0.2])
+def test_bounds_are_the_control_points_of_the_interpolation_on_tenths_of_intervals(period):
+    """Bernstein coefficients b_i = sum over k of C(i, k) / C(m, k) a_k of a polynomial a(u)."""
+    time = period * np.array([0.5, 1.5, 2.0, 3.5])
+    values = np.random.default_rng(0).standard_normal((3, 4, 2))
+    begins, bounds = control_points(SampledTrajectory(JOINTS, time, *values))
+    assert len(begins) == 30
+    for k, h in enumerate(np.diff(time)):
         matrix = np.array([[1, 0, 0, 0, 0, 0], [0, 1, 0, 0, 0, 0], [0, 0, 2, 0, 0, 0],
                            [1, h, h**2, h**3, h**4, h**5],
                            [0, 1, 2 * h, 3 * h**2, 4 * h**3, 5 * h**4],
                            [0, 0, 2, 6 * h, 12 * h**2, 20 * h**3]])
         ends = np.concatenate([values[:, k], values[:, k + 1]])
-        rows = (time >= k * period - 1e-12) & (time < (k + 1) * period - 1e-12)
-        assert np.count_nonzero(rows) == 10
         curve = np.polynomial.Polynomial(np.linalg.solve(matrix, ends)[:, 0])
-        for name in ('position', 'velocity', 'acceleration', 'jerk'):
-            low, high = (b[rows, 0] for b in bounds[name])
-            seen = curve(s * h)
-            room = 1e-6 * (1.0 + np.abs(seen).max())
-            assert low.min() <= seen.min() + room and high.max() >= seen.max() - room
-            assert high.max() - seen.max() <= 0.2 * np.ptp(seen) + room, 'bound is not tight'
+        for m, (low, high) in zip((5, 4, 3, 2), bounds.values(), strict=True):
+            expected = []
+            for part in range(10):
+                row = curve(np.polynomial.Polynomial([0.1 * part * h, 0.1 * h])).coef
+                points = [sum(comb(i, j) / comb(m, j) * row[j] for j in range(i + 1))
+                          for i in range(m + 1)]
+                expected.append((min(points), max(points)))
+            rows = slice(10 * k, 10 * k + 10)
+            found = np.stack([low[rows, 0], high[rows, 0]], axis=1)
+            np.testing.assert_allclose(found, expected, rtol=1e-6,
+                                       atol=1e-9 * np.abs(expected).max())
+            np.testing.assert_allclose(begins[rows], time[k] + 0.1 * h * np.arange(10), rtol=1e-12)
             curve = curve.deriv()
 
 
