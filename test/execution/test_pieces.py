@@ -9,9 +9,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from robot_dynid.execution.guards import Code, Outcome
-from robot_dynid.execution.pace import DURATIONS, SPACING, stops_of
+from robot_dynid.execution.pace import DURATIONS, SPACING, Stops, stops_of
 from robot_dynid.execution.pieces import Pieces, in_pieces, shortage
-from robot_dynid.execution.sampled import sampled, within
+from robot_dynid.execution.sampled import SampledTrajectory, sampled, within
 from robot_dynid.execution.segment import Phase, Segment, Send
 from robot_dynid.trajectories.limits import quintic_move
 
@@ -272,3 +272,72 @@ def test_a_motion_that_began_before_it_was_sent_is_not_taken_for_ours(earlier, o
     assert watchdog.note_reference(
         sent - earlier + elapsed, elapsed, segment.points.sample(elapsed).position[0],
         scaling=1.0) is ours
+
+
+def steady(limit=1e3, **changes):
+    """Return the pieces of 4 s of motion at constant speed 1 with a stop of 0.1 s every 0.1 s."""
+    time = np.arange(0.0, 4.005, 0.02)
+    rows = [np.stack([row, 0.0 * row], axis=1) for row in (time, 1.0 + 0.0 * time, 0.0 * time)]
+    begin = np.append(0.1 * np.arange(40), time[-1])
+    stops = Stops(begin, np.append(np.full(40, 0.1), 0.0))
+    limits = replace(LIMITS, upper=np.full(2, 9.0), acceleration=np.full(2, limit))
+    points = SampledTrajectory(JOINTS, time, *rows)
+    return Pieces(Segment('a', points, limits, stops=stops), replace(PACING, **changes))
+
+
+@pytest.mark.parametrize(('elapsed', 'pace', 'brakes'), [
+    (0.199, 1.0, None), (0.2, 1.0, 1.1), (0.31, 1.0, 1.2), (0.699, 0.5, None), (0.701, 0.5, 1.6),
+    (0.879, 0.05, None), (0.881, 0.05, 1.7), (0.899, 0.049, None)])
+def test_a_piece_is_due_after_a_fifth_of_the_lookahead_or_late_at_reduced_pace(
+        elapsed, pace, brakes):
+    """It brakes 0.9 s later at most; late: within 0.4 of the lookahead before the last brakes."""
+    pieces = steady()
+    assert pieces.followed.brakes == pytest.approx(0.9)
+    piece = pieces.next(elapsed, elapsed, pace)
+    assert (piece is None) is (brakes is None)
+    if piece is not None:
+        assert (piece.brakes, piece.rest) == pytest.approx((brakes, brakes + 0.05))
+        assert pieces.unanswered and pieces.taken() is piece is pieces.followed
+
+
+@pytest.mark.parametrize(('pace', 'lookahead', 'latest'), [
+    (1.0, 1.0, 0.85), (0.5, 1.0, 0.875), (1.0, 2.0, 1.8)])
+def test_a_piece_is_late_a_twentieth_of_the_lookahead_before_it_brakes(pace, lookahead, latest):
+    pieces = steady(lookahead=lookahead)
+    assert not pieces.late(latest - 1e-3, pace) and pieces.late(latest + 1e-3, pace)
+
+
+@pytest.mark.parametrize(('elapsed', 'reported', 'begin', 'remembered'), [
+    (0.51, 0.5, 0.3, 0.0), (0.51, 0.11, 0.1, 0.0), (1.51, 1.5, 1.3, 0.5)])
+def test_a_piece_begins_a_fifth_of_a_second_ago_and_remembers_a_second(
+        elapsed, reported, begin, remembered):
+    segment = steady().next(elapsed, reported).segment
+    assert (segment.points.time[0], segment.reference.time[0]) == pytest.approx(
+        (begin, remembered))
+    assert (segment.elapsed, segment.entry) == (elapsed, None)
+
+
+@pytest.mark.parametrize(('needed', 'length'), [
+    (0.099, 0.1), (0.101, 0.2), (0.199, 0.2), (0.201, 0.4), (0.399, 0.4), (0.401, 0.8),
+    (0.799, 0.8), (0.801, None)])
+def test_the_shortest_entry_within_the_limits_is_taken(needed, length):
+    """From pace 0.5 to 1 in T s takes 0.5 * 1.5 / T at speed 1."""
+    piece = steady(0.75 / needed).next(0.75, 0.7, 0.5)
+    assert (piece is None) is (length is None)
+    if piece is not None:
+        entry = piece.segment.entry
+        assert (entry.at, entry.pace, entry.wait, entry.duration) == (0.75, 0.5, 0.1, length)
+
+
+@pytest.mark.parametrize('first', [0.0, 1.5])
+def test_a_lookahead_too_short_is_told_with_the_one_needed_rounded_up(first):
+    """From the begin of a stop to the end of the next take at most 0.6 of it."""
+    points = excitation(2).points
+    stops = Stops(first + np.array([0.0, 2.0, 4.0]), np.array([0.5, 0.2534, 0.0]))
+    segment = Segment('a', points, LIMITS, stops=stops)
+    assert shortage(segment, replace(PACING, lookahead=3.75)) == (
+        'a: the limits allow no stop along the path within a lookahead of 3.75 s; use a lookahead '
+        'of 3.76 s, or a smaller scale')
+    assert shortage(segment, replace(PACING, lookahead=2.2534 / 0.6)) is None
+    early = Segment('a', points, LIMITS, stops=Stops(np.array([0.2]), np.array([0.1])))
+    assert shortage(early, replace(PACING, lookahead=0.301)) is None

@@ -13,6 +13,7 @@ from robot_dynid.execution.sampled import (
     faults,
     sample_motion,
     sampled,
+    within,
 )
 from robot_dynid.trajectories.fourier import FourierOptions, random_fourier
 from robot_dynid.trajectories.limits import MotionLimits
@@ -33,15 +34,13 @@ BREAK = {
     'infinity': lambda p: p['velocity'].__setitem__((7, 1), np.inf),
     'acceleration': lambda p: p['acceleration'].__setitem__((7, 1), -np.inf),
     'time': lambda p: p['time'].__setitem__(5, p['time'][4]),
-    'negative time': lambda p: p.update(time=p['time'] - 1.0),
+    'negative time': lambda p: p.update(time=p['time'] - 0.205),
     'end': lambda p: p['velocity'].__setitem__((-1, 0), 1e-6),
     'duplicate': lambda p: p.update(joints=('shoulder', 'shoulder')),
     'unknown': lambda p: p.update(joints=('shoulder', 'wrist')),
     'order': lambda p: p.update(joints=JOINTS[::-1]),
     'none': lambda p: p.update({name: p[name][:0] for name in (
         'time', 'position', 'velocity', 'acceleration')}),
-    'outside': lambda p: p.update(position=p['position'] + [0.0, 3.0]),
-    'below': lambda p: p.update(position=p['position'] - [0.0, 3.0]),
     # Every point is fine by itself here.
     'between': lambda p: p['position'].__setitem__(slice(21, None), p['position'][21:] + 0.03),
     'long': lambda p: p.update(time=p['time'] * 1000.0),
@@ -61,7 +60,7 @@ def broken(name):
     ('acceleration', ["acceleration of joint 'elbow' is not finite at point 7"]),
     ('none', ['times are missing or not finite']),
     ('time', ['times must be positive and increasing; they are not at 0.24 s']),
-    ('negative time', ['times must be positive and increasing; they are not at -0.8 s']),
+    ('negative time', ['times must be positive and increasing; they are not at -0.005 s']),
     ('end', ["velocity of joint 'shoulder' is 1e-06 at the end, it must be 0"]),
     ('duplicate', ["joint 'shoulder' occurs twice"] * 2 + [
         "joint 'elbow' is missing in the trajectory"]),
@@ -74,17 +73,31 @@ def test_bad_points_are_found(name, sentences):
     assert faults(broken(name), LIMITS, 600.0) == tuple(sentences)
 
 
-@pytest.mark.parametrize(('name', 'sentence'), [
-    ('outside', "position of joint 'elbow' reaches {high:.6g} at {at:.4g} s, its limit is 2"),
-    ('below', "position of joint 'elbow' reaches {low:.6g} at {begun:.4g} s, its limit is -2"),
-])
-def test_the_farthest_position_outside_its_limits_is_told(name, sentence):
-    """The first tenth of an interval between two points in which it lies is named."""
-    points = broken(name)
-    time, bounds = control_points(points)
-    low, high = (bound[:, 1] for bound in bounds['position'])
-    assert sentence.format(high=high.max(), at=time[np.argmax(high)], low=low.min(),
-                           begun=time[np.argmin(low)]) in faults(points, LIMITS, 600.0)
+@pytest.mark.parametrize('side', [1.0, -1.0])
+def test_the_farthest_position_outside_its_limits_is_told(side):
+    """It is in the last tenth of an interval of 2.5 s."""
+    speed = np.array([[0.0, side], [0.0, side]])
+    points = SampledTrajectory(JOINTS, np.array([0.0, 2.5]), speed * [[0.0], [2.5]], speed,
+                               0.0 * speed)
+    assert (f"position of joint 'elbow' reaches {2.5 * side:g} at 2.25 s, its limit is "
+            f'{2.0 * side:g}') in faults(points, LIMITS, 600.0)
+    assert not within(points, LIMITS)
+
+
+@pytest.mark.parametrize(('begin', 'end', 'low', 'high'), [
+    (1.2, 2.3, 1.0, 3.0), (-1.0, -0.5, 0.0, 0.0), (0.5, 0.6, 0.0, 1.0), (3.5, 9.0, 3.0, 4.0),
+    (8.0, 9.0, 4.0, 4.0), (1.2, 2.0, 1.0, 2.0)])
+def test_a_span_of_time_has_the_positions_of_the_points_around_it(begin, end, low, high):
+    column = np.arange(5.0)
+    values = np.stack([column, -column], axis=1)
+    points = SampledTrajectory(JOINTS, column, values, values, values)
+    smallest, largest = points.span(begin, end)
+    assert (smallest.tolist(), largest.tolist()) == ([low, -high], [high, -low])
+
+
+def test_a_motion_longer_by_less_than_a_point_is_too_long():
+    assert faults(good(), LIMITS, 3.199) == ('the motion takes 3.2 s (limit 3.199 s)',)
+    assert faults(good(), LIMITS, 3.2) == ()
 
 
 def test_a_step_between_points_is_found_in_its_speed():
@@ -111,11 +124,13 @@ def test_a_motion_of_no_duration_has_two_points():
     assert found.time.tolist() == [0.1, 0.1]
 
 
-@pytest.mark.parametrize('period', [0.002, 0.2])
-def test_bounds_are_the_control_points_of_the_interpolation_on_tenths_of_intervals(period):
+@pytest.mark.parametrize(('period', 'values'), [
+    *((period, np.random.default_rng(0).standard_normal((3, 4, 2))) for period in (0.002, 0.2)),
+    (1.0, np.array([4 * [[0.0, 0.0]], 4 * [[0.0, 0.0]], 4 * [[1.0, 1.0]]])
+     * [[[1], [-1]] * 2] - 4.0 * (np.arange(3) == 0)[:, None, None] * [[[0], [1]] * 2])])
+def test_bounds_are_the_control_points_of_the_interpolation_on_tenths_of_intervals(period, values):
     """Bernstein coefficients b_i = sum over k of C(i, k) / C(m, k) a_k of a polynomial a(u)."""
     time = period * np.array([0.5, 1.5, 2.0, 3.5])
-    values = np.random.default_rng(0).standard_normal((3, 4, 2))
     begins, bounds = control_points(SampledTrajectory(JOINTS, time, *values))
     assert len(begins) == 30
     for k, h in enumerate(np.diff(time)):

@@ -62,10 +62,8 @@ class SampledTrajectory:
 
     def span(self, begin: float, end: float) -> tuple[FloatArray, FloatArray]:
         """Return smallest and largest desired position (n,) between two times, s."""
-        last = len(self.time) - 1
         first = max(int(np.searchsorted(self.time, begin)) - 1, 0)
-        stop = min(int(np.searchsorted(self.time, end)), last)
-        rows = self.position[min(first, last):stop + 1]
+        rows = self.position[first:int(np.searchsorted(self.time, end)) + 1]
         return rows.min(axis=0), rows.max(axis=0)
 
 
