@@ -86,6 +86,8 @@ class Jump:
 def test_a_jump_between_segments_is_named(name: str, side: float) -> None:
     follower: Any = Jump(**{name: side * 0.8e-9})
     Composite((GO, follower))
+    with pytest.raises(UsageError, match=r'jumps by 1.2e-09'):
+        Composite((GO, Jump(**{name: side * 1.2e-9})))  # type: ignore[arg-type]
     follower = Jump(**{name: side * 1.25e-2})
     with pytest.raises(UsageError) as raised:
         Composite((GO, REST, follower))
