@@ -73,7 +73,8 @@ def test_every_limit_that_is_broken_is_named(name: str, value: float, limit: str
 
 @pytest.mark.parametrize(('name', 'wider', 'narrower'), [
     ('position', [-1.5, 3.0], [-0.5, 2.5]), ('position', [-1.0, 3.5], [-0.5, 2.5]),
-    ('velocity', 2.5, 1.5), ('acceleration', 10.5, 9.0), ('effort', 41.0, 39.0)])
+    ('velocity', 2.5, 1.5), ('velocity', 2.1, 2.0),
+    ('position', [-1.1, 3.0], [-1.0, 3.0]), ('acceleration', 10.5, 0.5), ('effort', 41.0, 39.0)])
 def test_limits_are_narrowed_and_never_widened(
     name: str, wider: object, narrower: object
 ) -> None:
