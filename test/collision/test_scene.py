@@ -279,3 +279,101 @@ def test_a_body_without_shape_is_rods_to_its_joints_and_a_ball_of_its_inertia():
     assert found.stand_ins == robot.bodies and len(found.blind) == 1
     assert found.unchecked == found.blind
     assert len(layout(robot, around(keep_out=[WALL])).unchecked) == 2
+
+
+SLIDE = """<robot name="slide"><link name="base"/><link name="hand">{}</link>
+    <joint name="x" type="prismatic"><parent link="base"/><child link="hand"/><axis xyz="1 0 0"/>
+    <limit lower="-3" upper="1" velocity="1" effort="1"/></joint></robot>"""
+
+
+def block(x, y=0.0, size=0.1):
+    """Return a cube about (x, y, 0)."""
+    return {'centre': [x, y, 0.0], 'size': [size] * 3}
+
+
+@pytest.mark.parametrize(('boxes', 'apart'), [
+    ([block(1.201), block(-3.201)], [True, True]), ([block(1.199), block(-3.199)], [False] * 2),
+    ([block(-0.4, 0.201), block(-0.4, 0.199)], [True, False]),
+    ([block(-1.6, -0.201), block(-1.6, -0.199)], [True, False])])
+def test_a_pair_is_left_out_where_it_keeps_its_clearance_in_all_of_the_range(
+        tmp_path, boxes, apart):
+    """A ball of 0.1 m from -3 to 1 m, cubes with edges of 0.1 m, 50 mm apart or not."""
+    path = tmp_path / 'slide.urdf'
+    path.write_text(SLIDE.format(ball()))
+    found = build_scene(load_robot(path), around(keep_out=boxes, clearance=0.05))
+    assert [('hand', f'keep_out[{i}]') in found.always_separated for i in range(2)] == apart
+    assert len(found.pairs) == 2 - sum(apart)
+
+
+def test_a_pair_with_three_joints_between_is_never_left_out(gantry):
+    found = build_scene(gantry(b=ball(), c=ball()), around(floor=-50.0))
+    assert set(found.always_separated) == {('a', 'floor'), ('b', 'floor')}
+    assert ('c', 'floor') in found.pairs
+
+
+WRIST = """<robot name="wrist"><link name="base"/><link name="a"/><link name="b"/><link name="c">
+    {shape}</link>
+    <joint name="turn" type="{kind}"><parent link="base"/><child link="a"/>
+        <origin xyz="0 0 1"/><axis xyz="0 0 1"/>{limit}</joint>
+    <joint name="lift" type="prismatic"><parent link="a"/><child link="b"/>
+        <origin xyz="0.6 0 2"/><axis xyz="0 0 1"/>
+        <limit lower="-0.2" upper="0.7" velocity="1" effort="1"/></joint>
+    <joint name="roll" type="continuous"><parent link="b"/><child link="c"/>
+        <origin xyz="0.3 0.4 0.5"/><axis xyz="1 0 0"/></joint></robot>"""
+LIMIT = '<limit lower="{0}" upper="{1}" velocity="1" effort="1"/>'
+
+
+def wrist(folder, xyz, kind='continuous', limit=''):
+    """Return a robot that turns, lifts and rolls a ball of 0.1 m."""
+    path = folder / 'wrist.urdf'
+    path.write_text(WRIST.format(shape=ball(0.1, xyz), kind=kind, limit=limit))
+    return load_robot(path)
+
+
+def test_levers_are_those_of_the_stretched_chain(tmp_path):
+    """Of roll the distance of the ball from its axis; of turn all that lies between."""
+    found = build_scene(wrist(tmp_path, '0.4 0.3 0'), around(keep_out=[block(9.0)]))
+    column = found.pairs.index(('c', 'keep_out[0]'))
+    levers = found.levers(np.array([9.0, 0.7, 9.0]))[:, column]
+    np.testing.assert_allclose(levers, [0.6 + np.sqrt(0.5) + 0.6 + 0.7, 1.0, 0.3], rtol=1e-12)
+
+
+@pytest.mark.parametrize(('offset', 'apart'), [(0.9e-5, True), (1.1e-5, False)])
+def test_a_lever_of_a_hundredth_of_a_millimetre_does_not_count(tmp_path, offset, apart):
+    """Pairs with more than two joints that move them are not checked over all of their range."""
+    found = build_scene(wrist(tmp_path, f'0.4 {offset} 0'), around(floor=-1.0))
+    assert (('c', 'floor') in found.always_separated) is apart
+
+
+@pytest.mark.parametrize(('kind', 'limit', 'x', 'apart'), [
+    ('continuous', '', -1.0, False), ('revolute', LIMIT.format(-9, 9), -1.0, False),
+    ('revolute', LIMIT.format(-2, 1), -1.0, True), ('revolute', LIMIT.format(-2, 1), 1.0, False),
+    ('revolute', LIMIT.format(-3, 3), -1.1, False), ('continuous', '', -1.3, True)])
+def test_a_joint_that_may_turn_more_than_once_is_checked_over_one_turn(
+        tmp_path, kind, limit, x, apart):
+    """The ball is up to 1.083 m from the axis of turn, wherever roll turns it."""
+    block_x = {'centre': [x, 0.0, 3.5], 'size': [0.02, 0.1, 2.0]}
+    found = build_scene(wrist(tmp_path, '0.1 0 0', kind, limit),
+                        around(keep_out=[block_x], clearance=0.05))
+    assert (('c', 'keep_out[0]') in found.always_separated) is apart
+
+
+def test_gradients_of_balls_are_the_directions_from_centre_to_centre(gantry, tmp_path):
+    found = build_scene(gantry(base=ball(), c=ball(0.2)))
+    q = np.array([[0.5, -0.3, 0.2], [-1.0, 1.0, -0.4]])
+    near, rows = found.nearest(q, np.inf), np.arange(2)
+    column = found.pairs.index(('c', 'base'))
+    apart = q + np.array([0.0, 0.0, 1.0])
+    np.testing.assert_allclose(
+        found.rates(q, near, (rows, np.full(2, column))),
+        apart / np.linalg.norm(apart, axis=1, keepdims=True), atol=1e-6, rtol=1e-6)
+    wall = {'centre': [2.0, 0.0, 3.5], 'size': [2.0, 20.0, 20.0]}
+    turning = build_scene(wrist(tmp_path, '0 0 0'), around(keep_out=[wall]))
+    q = np.array([[0.4, 0.1, 0.3]])
+    near = turning.nearest(q, np.inf)
+    column = turning.pairs.index(('c', 'keep_out[0]'))
+    assert near.distance[0, column] == pytest.approx(
+        0.9 - 0.9 * np.cos(0.4) + 0.4 * np.sin(0.4), abs=GJK)
+    np.testing.assert_allclose(
+        turning.rates(q, near, (np.array([0]), np.array([column]))),
+        [[0.9 * np.sin(0.4) + 0.4 * np.cos(0.4), 0.0, 0.0]], atol=1e-6, rtol=1e-6)

@@ -251,15 +251,12 @@ class Scene:
 def _levers(robot: RobotModel, body: int, shape: Shape, travel: FloatArray) -> FloatArray:
     """Return the levers (n,) of the joints about the farthest point of a body."""
     levers = np.zeros(robot.n)
-    beyond, step = 0.0, np.zeros(3)
-    owner = body
+    owner, beyond, step = body, shape.reach(), np.zeros(3)
     while body >= 0:
         axis = robot.axes[body]
-        if body == owner:
-            turn, beyond = shape.swing(axis), shape.reach()
-        else:
-            turn = float(np.linalg.norm(step - (step @ axis) * axis)) + beyond
-            beyond += float(np.linalg.norm(step))
+        turn = shape.swing(axis) if body == owner else (
+            float(np.linalg.norm(step - (step @ axis) * axis)) + beyond)
+        beyond += float(np.linalg.norm(step))
         prismatic = robot.types[body] == PRISMATIC
         levers[body] = 1.0 if prismatic else turn
         beyond += float(travel[body]) if prismatic else 0.0
