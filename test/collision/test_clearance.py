@@ -7,7 +7,7 @@ import pytest
 from random_robots import colliding_robot, random_motion
 from tolerances import GJK
 
-from robot_dynid.collision.clearance import RESOLUTION, prove, travel
+from robot_dynid.collision.clearance import RESOLUTION, Clearance, prove, travel
 from robot_dynid.collision.roadmap import Roadmap, approach
 from robot_dynid.collision.scene import build_scene
 from robot_dynid.errors import DynIdError
@@ -189,3 +189,79 @@ def test_travel_is_the_least_of_the_bounds_by_velocity_acceleration_and_jerk():
     for half in (0.5, 0.1):
         assert travel(motion, half, peaks)[0] == pytest.approx([
             half, 0.5 * 3.0 * half**2, half + 0.5 * 4.0 * half**2 + half**3])
+
+
+class Steady:
+    """A joint that moves from -0.1 rad at constant ``speed`` rad/s; ``asked`` are the instants."""
+
+    joints = ('a',)
+
+    def __init__(self, duration, speed):
+        self.duration, self.speed, self.asked = duration, speed, []
+
+    def sample(self, time):
+        self.asked.append(time)
+        none = np.zeros((len(time), 1))
+        return Motion(-0.1 + self.speed * time[:, None], self.speed + none, none, none)
+
+    def peaks(self):
+        return Peaks(*(np.array([value]) for value in (
+            -0.1, -0.1 + self.speed * self.duration, self.speed, 0.0, 0.0)))
+
+
+class Pairs:
+    """Two pairs with slack of their own at every position, and levers of 1 and 2 m/rad."""
+
+    pairs, required = (('a', 'b'), ('a', 'c')), np.array([0.05, 0.02])
+    checked, unchecked = ('both',), ('floor',)
+
+    def __init__(self, *slack):
+        self.slack, self.travel = slack, None
+
+    def levers(self, travel):
+        self.travel = travel.tolist()
+        return np.array([[1.0, 2.0]])
+
+    def nearest(self, q, far):
+        class Near:
+            distance = self.required + np.column_stack([slack(q[:, 0]) for slack in self.slack])
+            measured = np.ones((len(q), 2), dtype=bool)
+        return Near
+
+
+def far(q):
+    return 9.0 + 0.0 * q
+
+
+def test_a_motion_is_halved_from_tenths_of_a_second_until_it_changes_no_millimetre():
+    """A tenth of at most 0.1 s changes a distance by 0.0875 m; 2^-7 of that are 0.7 mm."""
+    steady, scene = Steady(0.35, 2.0), Pairs(lambda q: 0.05 + 0.0 * q, far)
+    found = prove(scene, steady)
+    assert found == Clearance(True, pytest.approx(0.1), ('a', 'b'), pytest.approx(0.04375),
+                              ('both',), ('floor',))
+    half = 0.35 / 8.0
+    first = half * np.array([1.0, 3.0, 5.0, 7.0])
+    np.testing.assert_allclose(steady.asked[0], first)
+    np.testing.assert_allclose(steady.asked[1], np.r_[first - 0.5 * half, first + 0.5 * half])
+    assert len(steady.asked) == 8 and scene.travel == pytest.approx([0.6])
+    short = Steady(0.05, 0.1)
+    assert prove(Pairs(far, far), short).free and short.asked[0] == pytest.approx([0.025])
+
+
+@pytest.mark.parametrize(('slack', 'free'), [(0.9e-5, True), (0.5e-5, False)])
+def test_a_pair_is_too_near_where_a_hundredth_of_a_millimetre_of_motion_decides(slack, free):
+    """Halved travel is 1.2e-5 and 0.6e-5 m, for the second pair with twice the lever as well."""
+    assert prove(Pairs(lambda q: slack + 0.0 * q, far), Steady(0.05, 1.2e-5 / 0.025)).free is free
+    assert prove(Pairs(far, lambda q: slack + 0.0 * q), Steady(0.05, 0.6e-5 / 0.025)).free is free
+
+
+def test_the_smallest_distance_is_found_to_a_millimetre_with_its_pair_and_instant():
+    scene = Pairs(far, lambda q: 0.03 + 0.7 * np.abs(q - 0.3217))
+    found = prove(scene, Steady(1.0, 1.0))
+    assert found.free and found.pair == ('a', 'c')
+    assert 0.05 <= found.smallest <= 0.051
+    assert found.smallest == pytest.approx(0.05 + 0.7 * abs(found.time - 0.4217), rel=1e-9)
+    nothing = Pairs(far, far)
+    nothing.pairs = ()
+    assert prove(nothing, Steady(1.0, 1.0)) == Clearance(
+        True, np.inf, ('', ''), 0.0, (), ('floor',))
