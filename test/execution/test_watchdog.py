@@ -11,9 +11,10 @@ from execution_bench import JOINTS, LIMITS, RULES
 from pytest import approx
 
 from robot_dynid.execution.guards import Code, JointStates, Outcome
+from robot_dynid.execution.pace import Pacing
 from robot_dynid.execution.sampled import SampledTrajectory
 from robot_dynid.execution.segment import Segment
-from robot_dynid.execution.watchdog import Watchdog, explained, since, unseen
+from robot_dynid.execution.watchdog import Rules, Watchdog, explained, since, unseen
 
 #: a motion at 0.5 and -0.25 rad/s from 0.2 s to 4.2 s, sent at 100 s and accepted at once
 SPEED = np.array([0.5, -0.25])
@@ -271,3 +272,122 @@ def test_a_silence_is_told_with_its_length() -> None:
         'broadcaster')
     states.update(1.1, JOINTS, 0.0, ([0.0, 0.0], [], []))
     assert unseen(states, 0.1, ('elbow', 0.1)) is None
+
+
+@pytest.mark.parametrize(('elapsed', 'off', 'lag', 'ours'), [
+    (2.0, 0.99e-4, 0.0, True), (2.0, -1.01e-4, 0.0, False), (0.2, 0.0, 0.0, False),
+    (0.201, 0.0, 0.0, True), (2.0, 0.0, 0.099, True), (2.0, 0.0, 0.101, False)])
+def test_a_controller_follows_the_motion_from_its_first_point_on_its_path_and_in_time(
+    elapsed: float, off: float, lag: float, ours: bool
+) -> None:
+    """Its reference may be 0.1 mrad off; it may have begun 0.1 s before it was sent."""
+    watchdog, now = watching(elapsed=elapsed)
+    time = elapsed + lag
+    assert watchdog.note_reference(now, time, at(time) + np.array([0.0, off])) is ours
+    assert watchdog.timed is ours
+    assert watchdog.lag == approx(lag if lag > 0.1 else 0.0)
+
+
+def test_references_are_checked_every_9_ms() -> None:
+    watchdog, now = watching()
+    assert [watchdog.note_reference(now + gap, 2.0 + gap, at(2.0 + gap)) for gap in (
+        0.0, 0.0089, 0.0091)] == [True, False, True]
+
+
+def test_a_motion_may_seem_to_have_begun_20_ms_before_an_instant() -> None:
+    watchdog, now = watching()
+    watchdog.note_reference(now, 1.0, at(2.0))
+    assert [watchdog.begun_after(now - 1.0 + early) for early in (0.019, 0.021)] == [True, False]
+    watchdog.note_reference(now, 0.0, at(2.0))
+    assert not watchdog.begun_after(0.0), 'it does not state its time'
+
+
+def astray(first: Any, second: Any, gap: float = 0.01, age: float = 0.0, elapsed: float = 2.0
+           ) -> Outcome | None:
+    """Return the outcome for two references of a controller that was known to follow."""
+    watchdog, now = watching(elapsed=elapsed)
+    assert watchdog.note_reference(now, elapsed, at(elapsed))
+    for position in (first, second):
+        assert watchdog.taken_over(now) is None
+        now += gap
+        watchdog.note_reference(now, 2.0, np.asarray(position), age)
+    return watchdog.taken_over(now)
+
+
+AWAY = at(2.02) + np.array([0.1, 0.3])
+
+
+@pytest.mark.parametrize(('step', 'gap', 'age', 'trip'), [
+    (1.1e-6, 0.01, 0.0, True), (0.9e-6, 0.01, 0.0, False), (0.0, 0.149, 0.0, False),
+    (0.0, 0.31, 0.0, True), (0.1, 0.01, 0.099, True), (0.1, 0.01, 0.101, False)])
+def test_two_references_elsewhere_are_of_another_program(
+    step: float, gap: float, age: float, trip: bool
+) -> None:
+    """One that holds has 0.15 s to give a reason; a message older than 0.1 s proves nothing."""
+    found = astray(AWAY, AWAY + step, gap, age)
+    assert (found is not None) is trip
+    if gap == 0.01 and trip:
+        assert found == Outcome(
+            Code.TAKEN_OVER, f"the controller commands joint 'elbow' {0.3 + step:.3g} off the "
+            'motion that was sent: another program has taken it over; stop that program and '
+            'excite again')
+
+
+def test_a_controller_that_holds_has_its_grace_from_the_first_reference_on() -> None:
+    watchdog, now = watching()
+    watchdog.note_reference(now, 2.0, at(2.0))
+    for gap in (0.01, 0.08, 0.159):
+        watchdog.note_reference(now + gap, 2.0, AWAY)
+        assert watchdog.taken_over(now + gap) is None
+    watchdog.note_reference(now + 0.169, 2.0, AWAY)
+    assert watchdog.taken_over(now + 0.169) is not None
+    watchdog.foreign_goal = now + 0.168
+    assert watchdog.taken_over(now + 0.169) == Outcome(
+        Code.TAKEN_OVER, 'another program sent a goal')
+
+
+@pytest.mark.parametrize(('early', 'trip'), [(0.019, False), (0.021, True)])
+def test_a_controller_at_the_end_of_the_motion_has_ended_it(early: float, trip: bool) -> None:
+    found = astray(at(4.2), at(4.2) + 5e-6, elapsed=4.2 - early - 0.02)
+    assert (found is not None) is trip
+
+
+@pytest.mark.parametrize(('ahead', 'off', 'code'), [
+    (0.04, 0.9e-6, Code.REJECTED), (0.04, 1.2e-6, Code.TAKEN_OVER), (-0.04, 0.0, Code.TAKEN_OVER)])
+def test_a_controller_at_a_point_still_ahead_steps_from_point_to_point(
+    ahead: float, off: float, code: Code
+) -> None:
+    found = astray(AWAY, at(2.02 + ahead) + off)
+    assert found is not None and found.code is code
+
+
+@pytest.mark.parametrize(('behind', 'off', 'later', 'trip'), [
+    (0.149, 0.0, 0.0, False), (0.156, 0.0, 0.0, True), (0.156, 0.9e-4, 0.0, True),
+    (0.156, 1.2e-4, 0.0, False), (1.14, 0.0, 0.0, True), (1.16, 0.0, 0.0, False),
+    (0.5, 0.0, 0.099, True), (0.5, 0.0, 0.101, False)])
+def test_a_controller_that_lags_without_a_time_is_slower(
+    behind: float, off: float, later: float, trip: bool
+) -> None:
+    """Its reference is where the motion was 0.15 to 1.15 s ago."""
+    watchdog, now = watching()
+    watchdog.note_reference(now, 0.0, at(2.0 - behind) + np.array([0.5, 1.0]) * off)
+    assert watchdog.taken_over(now + later) == (Outcome(
+        Code.SPEED_SCALING, 'speed scaling is below 1, and the controller does not state the time '
+        'in the motion, so it cannot be followed: set the speed to 100 %') if trip else None)
+
+
+@pytest.mark.parametrize(('scaling', 'elapsed', 'trip'), [
+    (0.998, 0.350, False), (0.998, 0.352, True), (0.9991, 2.0, False), (1.0011, 2.0, True)])
+def test_a_scaling_without_a_time_is_told_once_the_motion_has_begun(
+    scaling: float, elapsed: float, trip: bool
+) -> None:
+    """That is 0.15 s after its first point, at 0.2 s."""
+    watchdog, now = watching(elapsed=elapsed)
+    watchdog.note_reference(now, 0.0, at(9.0), scaling=scaling)
+    found = watchdog.taken_over(now)
+    assert (found is not None and found.text.startswith(f'speed scaling is {scaling:.3g}')) is trip
+
+
+def test_rules_are_those_of_a_controller_that_answers_unless_told() -> None:
+    rules = Rules(LIMITS, RULES.settings, RULES.tolerances)
+    assert (rules.longest, rules.answers, rules.pacing) == (600.0, True, Pacing())
