@@ -357,3 +357,58 @@ def test_the_verdict_counts_warnings() -> None:
     worst = Item('c', E, 'z', (), Code.COLLISION)
     assert verdict((warned, worst, Item('d', E, 'w'))) == (False, 'c: z')
     assert refusal((warned, worst)) == Outcome(Code.COLLISION, 'c: z')
+
+
+@pytest.mark.parametrize('change', [
+    {'names': ('shoulder', 'wrist')}, {'velocity': (NAN, 0.0)}, {'speed_scaling': 0.5}])
+def test_the_last_state_of_the_controller_counts(change: dict[str, object]) -> None:
+    *before, last = FACTS.controller_states
+    for found, count in (((*before, replace(last, **change)), 1),
+                         ((*before[:-1], replace(last, **change), last), 0)):
+        assert len(off(quick_items(replace(FACTS, controller_states=found), WANTED))) == count
+
+
+@pytest.mark.parametrize(('seconds', 'short'), [(0.49, True), (0.5, False)])
+def test_silence_is_proven_by_half_a_second(seconds: float, short: bool) -> None:
+    deaf = replace(FACTS, controller_states=(), states=(), states_seen=False, seconds=seconds)
+    texts = {item.name: item.message for item in quick_items(deaf, WANTED)}
+    assert ['ms were too short' in texts[name] for name in ('controller', 'joint states')] == [
+        short] * 2
+
+
+@pytest.mark.parametrize(('behind', 'other'), [(0.99, False), (1.01, True)])
+def test_stamps_of_another_clock_are_a_second_away(behind: float, other: bool) -> None:
+    facts = replace(aged(behind), clock_publishers=1)
+    assert off(quick_items(facts, WANTED)) == ['clock' if other else 'stamps']
+
+
+@pytest.mark.parametrize(('count', 'repeated'), [(2, False), (3, True)])
+def test_one_stamp_repeated_is_that_of_three_messages(count: int, repeated: bool) -> None:
+    facts = replace(FACTS, states=tuple(replace(m, stamp=NOW - 0.01) for m in FACTS.states[
+        -count:]))
+    (item,) = (item for item in quick_items(facts, WANTED) if item.name == 'stamps')
+    assert ('all joint states have the same stamp' in item.message) is repeated
+
+
+@pytest.mark.parametrize(('effort', 'above'), [(99.0, False), (101.0, True)])
+def test_an_effort_that_is_not_watched_is_above_its_limit_all_the_same(
+        effort: float, above: bool) -> None:
+    facts = replace(states(lambda m: replace(m, effort=(m.effort[0], effort + 0.01 * (
+        m.effort[1] - 30.0)))), gravity=None)
+    items = all_items(facts, replace(WANTED, guards=OFF))
+    assert off(items) == (['effort'] if above else [])
+
+
+def test_the_order_of_the_joints_of_the_controller_is_told() -> None:
+    for change, words in ((JOINTS, 'in the order'), (JOINTS[::-1], 'in another order than those')):
+        facts = controller(lambda m, names=change: replace(m, names=names))  # type: ignore[misc]
+        texts = {item.name: item.message for item in quick_items(facts, WANTED)}
+        assert texts['controller joints'] == f'2 joints, {words} of the robot'
+
+
+def test_facts_are_those_of_a_controller_at_full_speed_unless_told() -> None:
+    facts, wanted = Facts(1.0, 2.0), Requirements(JOINTS, OFF, None)
+    assert (facts.controller_publishers, facts.stop_publishers, facts.clock_publishers) == (
+        1, 0, 0)
+    assert StateMessage(0.0, 0.0, ()).speed_scaling == 1.0
+    assert (wanted.longest, wanted.bytes_per_second, wanted.in_pieces) == (600.0, 0.0, True)

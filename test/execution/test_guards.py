@@ -74,13 +74,38 @@ def test_a_joint_that_runs_away_is_seen_at_its_speed_within_an_eighth_of_a_secon
             assert states.speed[0] == pytest.approx(1.0)
 
 
-def test_settings_are_checked():
-    with pytest.raises(UsageError, match='state_timeout'):
-        GuardSettings(state_timeout=0.0)
-    with pytest.raises(UsageError, match='effort_fraction'):
-        GuardSettings(effort_fraction=1.2)
-    with pytest.raises(UsageError, match='tolerance path must be positive'):
-        Tolerances(np.ones(2), np.ones(2), np.array([0.1, 0.0]), np.ones(2))
+@pytest.mark.parametrize(('name', 'allowed', 'refused'), [
+    ('state_timeout', 1e-3, 0.9e-3), ('stop_timeout', 3600.0, 3601.0), ('stop_time', 0.0, -0.001),
+    ('stop_time', 3600.0, 3601.0), ('effort_fraction', 0.0, -0.01), ('effort_fraction', 1.0, 1.01),
+    ('effort_samples', 1, 0), ('effort_samples', 10_000, 10_001), ('rest_velocity', 0.0, -0.01),
+    ('rest_velocity', 1e3, 1001.0), ('temperature_limit', 0.0, -1.0),
+    ('temperature_limit', 1e3, 1001.0)])
+def test_settings_of_guards_are_in_their_range(name: str, allowed: Any, refused: Any) -> None:
+    assert getattr(GuardSettings(**{name: allowed}), name) == allowed
+    with pytest.raises(UsageError, match=f'guard {name} must be'):
+        GuardSettings(**{name: refused})
+
+
+def test_guards_are_set_as_documented_unless_told() -> None:
+    timeouts = {'state': 0.1, 'controller': 0.2, 'feedback': 0.5, 'acceptance': 2.0, 'result': 1.0,
+                'cancel': 0.05, 'stop': 1.0, 'emergency_stop': 0.5, 'temperature': 5.0}
+    assert GuardSettings() == GuardSettings(
+        **{f'{name}_timeout': seconds for name, seconds in timeouts.items()},
+        tracking_window=0.05, effort_fraction=0.9, effort_samples=2, rest_velocity=0.05,
+        stop_time=1.0, join_time=0.1, emergency_stop_required=False, temperature_limit=0.0)
+
+
+@pytest.mark.parametrize('name', ['start', 'tracking', 'path', 'goal'])
+@pytest.mark.parametrize('wrong', [0.0, np.nan, np.inf])
+def test_tolerances_are_positive_numbers(name: str, wrong: float) -> None:
+    given = {key: np.array([0.1, 0.2]) for key in ('start', 'tracking', 'path', 'goal')}
+    assert Tolerances(**given).goal_time == 1.0
+    with pytest.raises(UsageError, match=f'tolerance {name} must be positive for every joint'):
+        Tolerances(**{**given, name: np.array([0.1, wrong])})
+    if wrong in (0.0, np.inf):
+        with pytest.raises(UsageError, match=f'tolerance goal_time must be positive, got {wrong}'):
+            Tolerances(**given, goal_time=wrong)
+    assert Tolerances(**given, goal_time=0.01).goal_time == 0.01
 
 
 def test_a_joint_that_turns_over_goes_on() -> None:

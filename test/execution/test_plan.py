@@ -155,11 +155,28 @@ def test_a_robot_outside_its_limits_is_not_moved_and_outside_the_narrower_ones_i
         with_moves(np.array([1.0, -2.5]), segments, LIMITS, PlanOptions())
 
 
-def test_options_are_checked():
-    with pytest.raises(UsageError, match='parameter first_pass_scale must be positive'):
-        PlanOptions(first_pass_scale=0.0)
-    with pytest.raises(UsageError, match='parameter warm_up must be at least 0'):
-        PlanOptions(warm_up=-1)
+@pytest.mark.parametrize(('name', 'allowed', 'refused'), [
+    ('rate', 1.0, 0.9), ('rate', 1e4, 10_001.0), ('lead_in', 0.0, -0.1), ('lead_in', 60.0, 60.1),
+    ('approach_scale', 1e-3, 0.9e-3), ('first_pass_scale', 1.0, 1.01), ('warm_up', 0, -1),
+    ('warm_up', 100, 101)])
+def test_options_of_a_plan_are_in_their_range(name, allowed, refused):
+    assert getattr(PlanOptions(**{name: allowed}), name) == allowed
+    with pytest.raises(UsageError, match=f'parameter {name} must be'):
+        PlanOptions(**{name: refused})
+    assert PlanOptions() == PlanOptions(rate=50.0, lead_in=0.2, approach_scale=0.2,
+                                        first_pass_scale=1.0, warm_up=0, return_to_start=False)
+
+
+@pytest.mark.parametrize(('away', 'moves'), [(0.9e-6, 1), (1.1e-6, 2)])
+def test_a_segment_that_begins_a_millionth_away_needs_no_move(away, moves):
+    """The first one has its move wherever the robot stands."""
+    first, second = (excitation_segments(quintic_move(JOINTS, ends, LIMITS), LIMITS, PlanOptions())
+                     [0] for ends in ((np.zeros(2), np.ones(2)), (1.0 + np.array([0.0, away]),
+                                                                  np.zeros(2))))
+    plan = with_moves(np.zeros(2), (first, second), LIMITS, PlanOptions())
+    assert names(plan).count('move_to_start') == moves
+    at_limit = with_moves(np.full(2, 2.0), (first,), LIMITS, PlanOptions())
+    assert names(at_limit) == ['move_to_start', 'excitation']
 
 
 def test_the_whole_plan_runs_and_names_what_it_does():
