@@ -123,6 +123,18 @@ def test_spheres_and_boxes_of_the_broad_phase_are_tight():
         assert bounds == pytest.approx([apart, apart, 0.4, 1.2], abs=SAME_FORMULA)
 
 
+def test_a_hundredth_of_a_millimetre_is_taken_off_all_but_distances_to_a_floor():
+    """That is the error of coal; of balls and of half-spaces it has none."""
+    low, high = (Shape('a', BASE, 'sphere', homogeneous(np.eye(3), [0.0, 0.0, z]), np.zeros(3),
+                       ball=radius) for z, radius in ((0.5, 0.1), (2.0, 0.3)))
+    narrow = NarrowPhase((low, high, floor_shape('floor', -0.25)), np.array([[0, 1], [0, 2]]))
+    found = narrow(NOWHERE, np.zeros(2, int), np.arange(2))
+    np.testing.assert_allclose(found.distance, [1.1 - 1e-5, 0.65], rtol=1e-9)
+    np.testing.assert_allclose(found.first[:, 2], [0.6, 0.4], rtol=1e-9)
+    np.testing.assert_allclose(found.normal, [[0.0, 0.0, 1.0], [0.0, 0.0, -1.0]], atol=1e-9,
+                               rtol=1e-9)
+
+
 def test_meshes_with_round_faces_are_hulls():
     """The corner of such a face that its triangles share has more of them than coal counts."""
     angle = 2.0 * np.pi * np.arange(600) / 600

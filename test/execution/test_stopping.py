@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from execution_bench import RULES, excitation
+from execution_bench import JOINTS, LIMITS, RULES, excitation
 
 from robot_dynid.execution.guards import IMMEDIATE, LIMITED, Code, Outcome
 from robot_dynid.execution.pace import Stops
-from robot_dynid.execution.segment import Cancel, Finish, Hold
+from robot_dynid.execution.sampled import SampledTrajectory
+from robot_dynid.execution.segment import Cancel, Finish, Hold, Segment
 from robot_dynid.execution.stopping import Stopping, slowing, way_on
 
 SINCE, LASTS = 10.0, 0.3
@@ -201,3 +202,47 @@ def test_the_way_on_knows_what_precedes_it() -> None:
     rate = RULES.pacing.rate
     assert way_on(segment, segment.points.duration - 0.99 / rate, RULES) is None
     assert way_on(segment, segment.points.duration - 1.01 / rate, RULES) is not None
+
+
+def steady(limit: float = 1e3, **more: Any) -> Segment:
+    """Return 4 s of motion at constant speed 1 within a limit of acceleration."""
+    time = np.arange(0.0, 4.005, 0.02)
+    rows = [np.stack([row, 0.0 * row], axis=1) for row in (time, 1.0 + 0.0 * time, 0.0 * time)]
+    limits = replace(LIMITS, upper=np.full(2, 9.0), acceleration=np.full(2, limit))
+    return Segment('a', SampledTrajectory(JOINTS, time, *rows), limits, **more)
+
+
+@pytest.mark.parametrize(('needed', 'length'), [
+    (0.04, 0.05), (0.34, 0.35), (0.36, 0.4), (0.99, 1.0), (1.01, None)])
+def test_a_stop_at_reduced_pace_is_the_shortest_within_the_limits(
+    needed: float, length: float | None
+) -> None:
+    """From pace 0.5 to 0 in T s takes 0.75 / T at speed 1; it begins 0.1 s, 0.05 s on the path."""
+    stop = slowing(steady(0.75 / needed), 2.0, RULES.pacing, continued=True, pace=0.5)
+    assert (stop is None) is (length is None)
+    if stop is None or length is None:
+        return
+    assert stop.rest == pytest.approx(2.05 + 0.25 * length)
+    sent, reference = stop.segment.points, stop.segment.reference
+    assert reference is not None and (stop.segment.elapsed, stop.kind) == (2.0, 'path')
+    assert [sent.time[0], sent.duration, reference.time[0], reference.duration] == pytest.approx(
+        [1.8, 2.1 + length, 1.0, 2.1 + length])
+    assert sent.position[-1, 0] == pytest.approx(stop.rest) and not sent.velocity[-1].any()
+    assert sent.position[0, 0] == pytest.approx(1.9), 'at half pace'
+
+
+@pytest.mark.parametrize(('elapsed', 'continued', 'whole', 'first', 'end', 'rest'), [
+    (1.995, True, True, 0.98, 2.18, 2.155), (1.995, False, False, 0.105, 0.185, 2.155),
+    (0.0, True, False, 0.1, 0.18, 0.155), (3.895, True, True, 2.88, 4.05, 4.0),
+    (3.905, True, False, 0.1, 0.15, 4.0)])
+def test_a_stop_at_full_pace_continues_a_motion_only_if_it_is_under_way(
+    elapsed: float, continued: bool, whole: bool, first: float, end: float, rest: float
+) -> None:
+    """Else it is sent as one of its own, with the time to switch before its first point."""
+    stops = Stops(np.array([0.13, 2.13, 4.0]), np.array([0.05, 0.05, 0.0]))
+    stop = slowing(steady(stops=stops), elapsed, RULES.pacing, continued)
+    assert stop is not None and stop.rest == pytest.approx(rest)
+    sent = stop.segment
+    assert sent.elapsed == (elapsed if whole else 0.0)
+    assert [sent.points.time[0], sent.points.duration] == pytest.approx([first, end])
+    assert sent.reference is not None and sent.reference.duration == pytest.approx(end)

@@ -64,6 +64,8 @@ def test_the_largest_gain_reaches_the_first_limit() -> None:
     ('acceleration', 10.5, '10'), ('jerk', 100.5, '100')])
 def test_every_limit_that_is_broken_is_named(name: str, value: float, limit: str) -> None:
     assert violations(PEAKS, LIMITS) == ()
+    assert violations(Peaks(LIMITS.lower, LIMITS.upper, LIMITS.velocity, LIMITS.acceleration,
+                            LIMITS.jerk), LIMITS) == (), 'at its limits it exceeds none'
     peaks = getattr(PEAKS, name).copy()
     peaks[0] = value
     kind = 'position' if name in ('lower', 'upper') else name
