@@ -37,6 +37,12 @@ def test_joint_states_in_parts_any_order_and_repeated():
     assert states.missing('position') == JOINTS, 'a field of the wrong length is no measurement'
 
 
+def test_a_stamp_repeated_within_the_first_second_of_a_clock_is_ignored():
+    states = JointStates(JOINTS)
+    assert [states.update(now, JOINTS, stamp, ([now, 0.0], [], [])) for now, stamp in (
+        (1.0, 0.5), (1.1, 0.5), (1.2, 0.0), (1.3, 0.0))] == [True, False, True, True]
+
+
 def test_joints_published_apart_with_one_stamp_are_all_news():
     states = JointStates(JOINTS)
     assert states.update(1.0, ['shoulder'], 5.0, ([0.1], [], []))

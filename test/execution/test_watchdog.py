@@ -288,6 +288,29 @@ def test_a_controller_follows_the_motion_from_its_first_point_on_its_path_and_in
     assert watchdog.lag == approx(lag if lag > 0.1 else 0.0)
 
 
+@pytest.mark.parametrize(('early', 'ours'), [(0.099, True), (0.101, False)])
+def test_a_motion_accepted_late_may_have_begun_when_it_was_sent(early: float, ours: bool) -> None:
+    """Its time in the motion is then exact for 0.1 s."""
+    watchdog = Watchdog(RULES, JointStates(JOINTS))
+    watchdog.begin(SENT)
+    watchdog.send(SEGMENT, SENT)
+    watchdog.follow(SEGMENT, SENT + 0.3)
+    elapsed, now = 2.0 + early, SENT + 2.0
+    assert watchdog.note_reference(now, elapsed, at(elapsed)) is ours
+    assert watchdog.lag == approx(0.0 if ours else early)
+    assert watchdog.reported == approx(elapsed if ours else 0.0)
+    assert [watchdog.exact(now + later) for later in (0.099, 0.101)] == [ours, False]
+
+
+@pytest.mark.parametrize(('elapsed', 'ours'), [(0.0, False), (1.9, True)])
+def test_a_motion_that_waits_for_its_acceptance_is_checked_only_if_it_continues_one(
+    elapsed: float, ours: bool
+) -> None:
+    watchdog, now = watching()
+    watchdog.send(replace(SEGMENT, elapsed=elapsed), now - 0.1)
+    assert watchdog.note_reference(now, 2.0, at(2.0)) is ours
+
+
 def test_references_are_checked_every_9_ms() -> None:
     watchdog, now = watching()
     assert [watchdog.note_reference(now + gap, 2.0 + gap, at(2.0 + gap)) for gap in (

@@ -110,7 +110,7 @@ class Watchdog:
 
     def note_controller(self, now: float) -> None:
         """Record that a state of the controller arrived."""
-        if self.controller > max(self.accepted, LONG_AGO):
+        if self.controller > self.accepted:
             self.longest_silence = max(self.longest_silence, now - self.controller)
         self.controller = now
 
