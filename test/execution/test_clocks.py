@@ -47,6 +47,14 @@ def test_a_stamp_follows_a_drift_of_a_millisecond_per_second_and_no_setback() ->
     assert clock.time(110.0, 17.0) == approx(17.0 + 91.402)
 
 
+def test_a_stamp_of_zero_is_none_and_one_of_half_a_second_is_one() -> None:
+    clock = StampClock()
+    assert clock.time(100.5, 0.5) == approx(100.5)
+    assert clock.time(101.0, 0.9) == approx(0.9 + 100.0005)
+    assert clock.time(102.0, 0.0) == 102.0
+    assert clock.time(102.1, 1.9) == approx(1.9 + 100.0016), 'what has no stamp changes nothing'
+
+
 def located(pace: float = 1.0, time: float = 2.5, scaling: float | None = None) -> PathTime:
     """Return a motion that began between 10 and 12 s and was reported at 13 s."""
     path = PathTime()
