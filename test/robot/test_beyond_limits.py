@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from robot_dynid.robot.implausible import FASTER, MARGIN, beyond_limits
+from robot_dynid.robot.implausible import beyond_limits
 from robot_dynid.robot.model import PRISMATIC, REVOLUTE
 from robot_dynid.robot.robot_file import load_robot
 
@@ -35,8 +35,12 @@ def at(joint: int, value: float) -> np.ndarray:
      'rad within the limits'),
     (1, 300.0, 'position of joint_2 is 300 m in state 1, its limit is 0 to 0.4 m: if these are '
      'mm, give 0.3 m'),
-    (0, 2.1 + 1.01 * MARGIN, 'position of joint_1'), (0, -2.1 - 1.01 * MARGIN, 'position of'),
-    (0, 2.1 + 0.99 * MARGIN, ''), (0, -2.1 - 0.99 * MARGIN, ''), (2, 1e4, ''), (0, np.nan, ''),
+    (1, 500.0, 'position of joint_2 is 500 m in state 1, its limit is 0 to 0.4 m: if these are '
+     'mm, give 0.5 m'),
+    (1, -100.0, 'position of joint_2 is -100 m in state 1, its limit is 0 to 0.4 m: if these are '
+     'mm, give -0.1 m'),
+    (0, 2.201, 'position of joint_1'), (0, -2.201, 'position of'),
+    (0, 2.199, ''), (0, -2.199, ''), (2, 1e4, ''), (0, np.nan, ''),
     (0, np.inf, '')])
 def test_positions_beyond_the_limits_are_named(joint: int, value: float, said: str) -> None:
     found = beyond_limits(ROBOT, at(joint, value), REST)
@@ -48,7 +52,8 @@ def test_positions_beyond_the_limits_are_named(joint: int, value: float, said: s
      'degrees/s, give -1.571 rad/s'),
     (1, 100.0, 'velocity of joint_2 is 100 m/s in state 1, its limit is 0.5 m/s: if these are '
      'mm/s, give 0.1 m/s'),
-    (0, 0.99 * FASTER * 2.0, ''), (2, 1e4, '')])
+    (0, 20.2, 'velocity of joint_1 is 20.2 rad/s in state 1, its limit is 2 rad/s: if these are '
+     'degrees/s, give 0.3526 rad/s'), (0, 19.8, ''), (2, 1e4, '')])
 def test_velocities_beyond_the_limits_are_named(joint: int, value: float, said: str) -> None:
     found = beyond_limits(ROBOT, REST, at(joint, value))
     assert len(found) == bool(said) and ''.join(found) == said

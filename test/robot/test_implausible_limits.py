@@ -19,6 +19,8 @@ from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.urdf import robot_from_urdf
 
 LINKS = 4
+#: a needle as thick as a tenth of its length holds a thousandth of a cubic metre
+ROD = ((0.1 / (4.0 / 3.0 * math.pi)) ** (1.0 / 3.0), 1e-4, 1e-4)
 
 
 @dataclass(frozen=True)
@@ -76,16 +78,19 @@ def test_reach_is_the_longest_chain_with_its_travel_and_frames() -> None:
         '<origin xyz="1.2 0 0"/></joint><joint name="f" type="fixed"><parent link="b"/>'
         '<child link="tool"/><origin xyz="0 0.2 0"/></joint></robot>')
     assert reach(forked) == pytest.approx(0.5 + 0.5 + 0.7 + 0.2, rel=1e-12)
+    endless = replace(forked, limits=replace(forked.limits, upper=np.full(3, np.inf)))
+    assert reach(endless) == pytest.approx(0.5 + 0.5 + 0.2, rel=1e-12)
 
 
 @pytest.mark.parametrize(('inside', 'beyond', 'words', 'misleading'), [
     (of_density(0.021, 1.0), of_density(0.0195, 1.0), 'mass of 1 kg', True),
     (of_density(0.98e5, 30.0), of_density(1.02e5, 30.0), 'placeholder', False),
     (disc(1.48 * 3.0), disc(1.52 * 3.0), 'radius of gyration of 4.56 m on a robot of 3 m', True),
-    (Body(26_500.0, (1.0,) * 3), Body(27_500.0, (1.0, 0.9, 0.8)), 'mass of 2.75e+04 kg', True),
-    (Body(com=(0.0, 5.3, 7.1)), Body(com=(0.0, 5.5, 7.3)), 'its centre of mass is 9.14 m from its '
+    (Body(27_000.0, (1.0,) * 3), Body(27_500.0, (1.3, 1.2, 1.1)), 'placeholder', True),
+    (Body(98.0, ROD), Body(102.0, ROD), 'mass of 102 kg', False),
+    (Body(com=(0.0, 0.0, 9.0)), Body(com=(0.0, 5.5, 7.3)), 'its centre of mass is 9.14 m from its '
      'frame, on a robot of 3 m; it looks like mm or cm, write m', True),
-], ids=['thin', 'dense', 'wide', 'heavy', 'outside'])
+], ids=['thin', 'dense', 'wide', 'heavy', 'rod', 'outside'])
 def test_a_link_is_named_just_beyond_a_limit(
     inside: Body, beyond: Body, words: str, misleading: bool
 ) -> None:
@@ -95,6 +100,91 @@ def test_a_link_is_named_just_beyond_a_limit(
     assert words in found.text
     expected = [True, True, True, True] if not misleading else [False] * 4
     assert described(with_last(beyond)).tolist() == expected
+
+
+def usual(mass: float, inertia: float, length: float = 3.0) -> Body:
+    """Return a usual link of an arm, its mass and inertia times these powers of ten.
+
+    It has 500 kg/m^3, a radius of gyration of 0.1 lengths, and 3 kg times the cubed length.
+    """
+    weight = 3.0 * length**3
+    square = 5.0 * (0.1 * length) ** 2 / 2.0  # of both large semi-axes
+    low = weight / (500.0 * 4.0 / 3.0 * math.pi * square)
+    scale = 10.0 ** ((inertia - mass) / 2.0)
+    return Body(weight * 10.0**mass, (scale * math.sqrt(square),) * 2 + (scale * low,))
+
+
+@pytest.mark.parametrize(('words', 'at', 'next_words', 'next_at'), [
+    ('inertia looks like g m^2', (0, 3), 'inertia looks like kg cm^2', (0, 4)),
+    ('inertia looks like kg cm^2', (0, 4), 'inertia looks like kg mm^2', (0, 6)),
+    ('inertia looks like kg mm^2', (0, 6), 'inertia looks like g cm^2', (0, 7)),
+    ('inertia looks like g cm^2', (0, 7), 'inertia looks like g mm^2', (0, 9)),
+    ('g and kg mm^2', (3, 6), 'g and g cm^2', (3, 7)),
+    ('g and g cm^2', (3, 7), 'g and g mm^2', (3, 9)),
+    ('inertia looks like g m^2', (0, 3), 'g and g cm^2', (3, 7)),
+    ('inertia looks like kg cm^2', (0, 4), 'g and g mm^2', (3, 9)),
+    ('inertia looks like kg mm^2', (0, 6), 'g and g mm^2', (3, 9)),
+])
+def test_the_nearer_of_two_units_is_told(
+    words: str, at: tuple[int, int], next_words: str, next_at: tuple[int, int]
+) -> None:
+    """In decades of density, radius of gyration and mass, counted from a usual link."""
+    for share, told in ((0.0, words), (0.49, words), (0.51, next_words), (1.0, next_words)):
+        mass, inertia = (a + share * (b - a) for a, b in zip(at, next_at))
+        found = implausible_inertials(arm([usual(mass, inertia)] * LINKS))
+        assert len(found) == LINKS and all(f'{told}, write kg and kg m^2' in one.text
+                                           for one in found), share
+
+
+@pytest.mark.parametrize(('words', 'mass', 'inertia', 'directions'), [
+    ('mass looks like g', 3, 0, 'heavier lighter wider'),
+    ('mass and inertia look like g and g m^2', 3, 3, 'heavier smaller wider'),
+    ('mass and inertia look like g and kg mm^2', 3, 6, 'heavier smaller'),
+    ('mass and inertia look like g and g mm^2', 3, 9, 'lighter wider'),
+    ('inertia looks like g mm^2', 0, 9, 'lighter wider'),
+])
+def test_a_unit_explains_two_decades_of_density(
+    words: str, mass: int, inertia: int, directions: str
+) -> None:
+    """Density goes with the mass to the power of 2.5 and the inertia to that of -1.5."""
+    steps = {'heavier': (0.4, 0.0), 'lighter': (-0.4, 0.0), 'wider': (0.0, 2.0 / 3.0),
+             'smaller': (0.0, -2.0 / 3.0)}
+    for direction in directions.split():
+        dm, di = steps[direction]
+        for decades, told in ((1.96, words), (2.04, 'placeholder')):
+            link = usual(mass + decades * dm, inertia + decades * di, 1.0)
+            found = implausible_inertials(arm([link] * LINKS, 1.0 / 3.0))
+            assert len(found) == LINKS and all(told in one.text for one in found), direction
+
+
+@pytest.mark.parametrize(('heavy', 'mass', 'said'), [
+    (2, 5.0, 'placeholder'), (3, 5.0, 'mass looks like g,'), (1, 27.5, 'mass looks like g,')])
+def test_heavy_links_of_up_to_half_an_arm_are_no_unit(heavy: int, mass: float, said: str) -> None:
+    """Payloads that are described as points are dense in the right unit, and not too heavy."""
+    in_grams = Body(1000.0 * mass, tuple(axis / math.sqrt(1000.0) for axis in Body().axes))
+    found = implausible_inertials(arm([*[Body(40.0)] * (LINKS - heavy), *[in_grams] * heavy]))
+    assert len(found) == heavy and all(
+        said in one.text and one.misleading == (heavy != 2) for one in found)
+
+
+@pytest.mark.parametrize(('moments', 'masses', 'named'), [
+    ((40.0, 36.0, 12.0), (1.0, 1.0), 'camera'), ((12.0, 40.0, 36.0), (1.0, 1.0), 'camera'),
+    ((36.0, 12.0, 40.0), (1.0, 1.0), 'camera'), ((40.0, 32.0, 11.0), (1.0, 1.0), 'link'),
+    (None, (1.0, 2.0), 'camera'), (None, (2.0, 1.0), 'link')])
+def test_of_links_fixed_to_each_other_that_with_most_inertia_is_named(
+    moments: tuple[float, ...] | None, masses: tuple[float, float], named: str
+) -> None:
+    """Without inertia that with most mass."""
+    elements = ''.join(
+        f'<link name="{name}"><inertial><mass value="{mass}"/><inertia ixx="{x}" iyy="{y}" '
+        f'izz="{z}" ixy="0" ixz="0" iyz="0"/></inertial></link>' for name, mass, (x, y, z) in zip(
+            ('link', 'camera'), masses,
+            ((28.0,) * 3, moments) if moments else ((0.0,) * 3, (0.0,) * 3)))
+    (found,) = implausible_inertials(robot_from_urdf(
+        f'<robot name="r"><link name="base"/>{elements}<joint name="j" type="continuous"><parent '
+        'link="base"/><child link="link"/></joint><joint name="f" type="fixed"><parent '
+        'link="link"/><child link="camera"/></joint></robot>'))
+    assert found.link == named
 
 
 def test_arms_shorter_than_a_metre_are_measured_as_one_metre() -> None:
@@ -156,13 +246,21 @@ def test_inertias_about_frames_show_in_three_links(links: int, named: int) -> No
     assert implausible_inertials(mixed) == (), 'one of them is about its centre of mass'
 
 
+@pytest.mark.parametrize(('length', 'named'), [(1.001, 4), (0.985, 0)])
+def test_inertias_about_frames_leave_valid_bodies(length: float, named: int) -> None:
+    """A body whose second moment is that of its centre may be a point about the frame."""
+    borderline = Body(axes=(length * 0.2 * math.sqrt(5.0), 0.2, 0.15), com=(0.2, 0.0, 0.0))
+    found = implausible_inertials(arm([*[about_frame(0.6)] * 3, borderline]))
+    assert len(found) == named
+
+
 @pytest.mark.parametrize(('lacking', 'said'), [
     ((), ()), ((1, 3), ('no inertial in the description: link_1, link_3; nominal links lack their '
                         'mass',)),
     ((0, 1, 2, 3), ('the description of the robot has no inertials: nothing is compared with '
                     'nominal links',))])
 def test_links_without_inertial_are_told(lacking: tuple[int, ...], said: tuple[str, ...]) -> None:
-    robot = arm([None if i in lacking else Body() for i in range(LINKS)])
+    robot = arm([None if i in lacking else Body(0.1) for i in range(LINKS)])
     assert without_inertials(robot) == said
     assert described(robot).tolist() == [i < max(set(range(LINKS)) - set(lacking), default=-1) + 1
                                          for i in range(LINKS)]

@@ -41,9 +41,9 @@ UNITS = {
     'mass and inertia look like g and g cm^2': (1e-3, 1e-7),
     'mass and inertia look like g and g mm^2': (1e-3, 1e-9),
 }
-#: usual density [kg/m^3] of links, their radius of gyration over the length of the robot, their
-#: mass over its cube [kg/m^3], and by how many decades these vary
-USUAL, DECADES = np.array([500.0, 0.1, 3.0]), np.array([0.6, 0.4, 0.8])
+#: usual density [kg/m^3] of links, their radius of gyration over the length of the robot, and
+#: their mass over its cube [kg/m^3]
+USUAL = np.array([500.0, 0.1, 3.0])
 PLACEHOLDER = 'mass or inertia is a placeholder, write those of the link'
 #: decades of the density from the usual one, up to which a unit explains it
 EXPLAINED = 2.0
@@ -196,7 +196,7 @@ def _unit(bodies: Sequence[_Body], length: float) -> str:
     median = np.median(np.log10(np.clip(sizes, 1e-99, 1e99) / USUAL), axis=0)
     off = {name: median + np.log10([mass * (mass / inertia)**1.5, (inertia / mass)**0.5, mass])
            for name, (mass, inertia) in UNITS.items()}
-    best = min(off, key=lambda name: float(np.sum((off[name] / DECADES)**2)))
+    best = min(off, key=lambda name: float(np.sum(off[name]**2)))
     return f'{best}, write kg and kg m^2' if abs(off[best][0]) < EXPLAINED else ''
 
 
