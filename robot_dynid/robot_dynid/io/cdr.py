@@ -36,8 +36,6 @@ SECOND = 10**9  # ns
 LAST = 9.2e9
 #: smallest step of header stamps against receive times that is counted [ns]
 STEP = SECOND
-#: bytes of the shortest joint state: stamp and four empty lists or names
-SHORTEST = HEADER + 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +117,7 @@ class JointStateDecoder:
         decoded: list[Decoded] = []
         for k in range(len(self.layouts)):
             todo = self._decode_rows(k, batch, todo, order, decoded)
-        possible = todo[(batch.sizes[todo] >= SHORTEST) & (batch.sizes[todo] <= MESSAGE_BYTES)]
+        possible = todo[batch.sizes[todo] <= MESSAGE_BYTES]
         self.undecodable += len(todo) - len(possible)
         todo = possible
         while len(todo):
@@ -185,7 +183,7 @@ class JointStateDecoder:
 def _gathered(buffer: ByteArray, starts: IntArray, size: int) -> ByteArray:
     """Return the messages as rows (k, size), as a view if they are equally spaced."""
     steps = np.diff(starts)
-    if len(steps) and (steps == steps[0]).all() and steps[0] >= size:
+    if len(steps) and (steps == steps[0]).all():
         return as_strided(buffer[starts[0]:], (len(starts), size), (int(steps[0]), 1))
     rows: ByteArray = buffer[starts[:, None] + np.arange(size)]
     return rows

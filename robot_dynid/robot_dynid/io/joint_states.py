@@ -308,8 +308,7 @@ def sampled(
     instants, table = stamps[keep], values[keep]
     if np.array_equal(time, instants):
         return table
-    after = np.clip(np.searchsorted(instants, time), 1, max(len(instants) - 1, 1))
-    after = np.minimum(after, len(instants) - 1)
+    after = np.minimum(np.maximum(np.searchsorted(instants, time), 1), len(instants) - 1)
     earlier = np.maximum(after - 1, 0)
     span = np.maximum(instants[after] - instants[earlier], 1)
     weight = ((time - instants[earlier]) / span)[:, None]
