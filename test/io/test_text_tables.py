@@ -9,7 +9,7 @@ import pytest
 from robot_dynid.errors import DataError
 from robot_dynid.io.tables.form import Asked
 from robot_dynid.io.tables.rows import CONSTANT, DATE, IGNORED, LINE_BYTES, lines_from
-from robot_dynid.io.tables.table import DEPTH, arrays_of
+from robot_dynid.io.tables.table import arrays_of
 from robot_dynid.io.tables.text import HEAD, read_text_table
 from robot_dynid.types import FloatArray
 
@@ -91,15 +91,15 @@ def test_rows_that_are_read_one_by_one_have_dates_and_names() -> None:
 
 
 def test_arrays_in_files_are_columns_or_tables() -> None:
-    """By the path of their names, ten levels deep at most; one row or column is a column."""
+    """By the path of their names, eight levels deep at most; one row or column is a column."""
     deep: object = np.ones(2)
-    for level in range(DEPTH - 1):
+    for level in range(7):
         deep = {f'l{level}': deep}
     content = {'row': np.ones((1, 4)), 'column': np.ones((4, 1)), 'table': np.ones((4, 2)),
                'cube': np.ones((4, 1, 2)), 'all': np.ones((2, 2, 2)), 'none': np.zeros((0, 3)),
                'number': 3.0, 'text': 'words', 3: [1, 2], 'deep': deep, 'deeper': {'x': deep}}
     found = {name: array.shape for name, array in arrays_of(content)}
-    path = '.'.join(['deep', *(f'l{level}' for level in reversed(range(DEPTH - 1)))])
+    path = '.'.join(['deep', *(f'l{level}' for level in reversed(range(7)))])
     assert found.pop(path) == (2,)
     assert found.pop('number', (1,)) == (1,)
     assert found == {'row': (4,), 'column': (4,), 'table': (4, 2), 'cube': (4, 2), '3': (2,)}

@@ -14,9 +14,7 @@ from robot_dynid.reduction.base import MAX_REDUCED_JOINTS, Reduction
 from robot_dynid.reduction.numeric import reduce_numeric
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.screws import Screw, robot_from_screws
-from robot_dynid.robot.tree import MAX_JOINTS
 from robot_dynid.robot.urdf import robot_from_urdf
-from robot_dynid.robot.urdf_text import DEPTH
 
 #: s of the processor; linear work takes 0.3 s, quadratic work took 30 s
 PATIENCE = 5.0
@@ -57,8 +55,8 @@ def test_3000_screws_take_no_time() -> None:
 
 
 def test_too_many_movable_joints_are_refused() -> None:
-    with pytest.raises(RobotError, match=f'{MAX_JOINTS + 1} movable joints .* at most'):
-        robot_from_urdf(urdf('tree', MAX_JOINTS + 1))
+    with pytest.raises(RobotError, match=r'4001 movable joints .* at most 4000'):
+        robot_from_urdf(urdf('tree', 4001))
 
 
 @pytest.mark.parametrize('reduce', [reduce_numeric, reduce_analytic])
@@ -84,7 +82,6 @@ BOMB = ''.join(f'<!ENTITY e{i} "{f"&e{i - 1};" * 10 if i else "ha" * 50}">' for 
 @pytest.mark.parametrize(('text', 'words'), [
     (f'<!DOCTYPE robot [{BOMB}]><robot name="r">&e8;</robot>', 'document types .* are not read'),
     ('<!DOCTYPE robot SYSTEM "file:///dev/zero"><robot name="r"/>', 'document types'),
-    ('<robot>' * (DEPTH + 1), f'nested more than {DEPTH} deep'),
     ('<robot>' * 1_000_000, 'nested more than'),
     ('<robot>' + '<a/>' * 300_000, 'more than 300000 elements'),
     ('<robot name="\ud800"/>', 'has invalid characters'),

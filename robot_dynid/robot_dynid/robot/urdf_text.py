@@ -93,7 +93,7 @@ def decoded(content: bytes, source: str) -> str:
     encoding.
     """
     mark = next((name for start, name in _BEGINS.items() if content.startswith(start)), '')
-    match = _DECLARED.match(content[:400].decode('latin-1')) if not mark else None
+    match = _DECLARED.match(content.decode('latin-1')) if not mark else None
     declared = match[1] if match else ''
     encoding = mark or declared or 'utf-8'
     try:

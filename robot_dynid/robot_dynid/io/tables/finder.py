@@ -28,9 +28,9 @@ from robot_dynid.robot.columns import (
 from robot_dynid.robot.model import POSITION_ERROR, PRISMATIC, RobotModel
 from robot_dynid.yaml_text import one_line
 
-#: name of a column with its unit in brackets
 #: names of channels in tables of this package, as other programs call them
 COMMAND = {'command': 'reference_position'}
+#: name of a column with its unit in brackets
 _WITH_UNIT = re.compile(r'(?P<name>.*?)\s*[\[(](?P<unit>[^\[\]()]+)[\])]')
 
 
