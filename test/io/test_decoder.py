@@ -18,10 +18,11 @@ from robot_dynid.io.cdr import (
     encode_joint_states,
     trajectory_size,
 )
-from robot_dynid.io.joint_states import sampled
+from robot_dynid.io.joint_states import Topic, sampled
 from robot_dynid.io.messages.definitions import Definitions
 from robot_dynid.io.messages.kinds import Kind
 from robot_dynid.io.sqlite import joined_batch
+from robot_dynid.signals.windows import Window
 
 GOOD, SHORT = raw(('a',), START, [1.5]), b'\0\1\0\0\0\0'
 WRONG = raw(('a', 'b'), START, [1.0])
@@ -145,6 +146,37 @@ def test_size_of_a_trajectory_is_that_of_its_message(
         for counts in lengths])
     assert point in STORE.fielddefs
     assert trajectory_size([frame, *names], lengths) == len(STORE.serialize_cdr(given, kind))
+
+
+@pytest.mark.parametrize('stamped', [True, False])
+def test_topic_keeps_what_is_in_and_around_a_window(stamped: bool) -> None:
+    """By stamps, which run half as fast as the receive times here, or by these without stamps."""
+    topic = Topic('/t', window=Window(10.0, 20.0))
+    assert (topic.numbers, topic.length, topic.unset, topic.unnamed, topic.delay) == (0,) * 5
+    stamps, received = START + 10**9 * np.arange(41), START + 7 + 2 * 10**9 * np.arange(41)
+    payloads = [raw(('a', 'b'), int(one) * stamped, [1.0, 2.0]) for one in stamps]
+    for rows in (slice(0, 3), slice(3, 41)):
+        topic.add(joined_batch(received[rows].tolist(), payloads[rows]))
+    assert topic.began == (START * stamped, START + 7)
+    assert (topic.counts.total(), topic.unset) == (41, 0 if stamped else 41)
+    kept = np.concatenate([part.received for part in topic.parts])
+    assert kept.tolist() == received[5:25].tolist() if stamped else received[3:13].tolist()
+    assert topic.length == pytest.approx(40.0 if stamped else 80.0)
+    assert topic.numbers == 2 * len(kept)
+    late = Topic('/t', window=Window(100.0, 101.0))
+    late.add(joined_batch(received.tolist(), payloads))
+    with pytest.raises(DataError, match='it is 40 s long' if stamped else 'it is 80 s long'):
+        late.series(('a', 'b'), [])
+
+
+@pytest.mark.parametrize(('delays', 'median'), [([20, 1, 3, 2, 10], 3), ([7, 1, 5, 3], 5)])
+def test_delay_of_a_topic_is_the_median_of_its_messages(delays: list[int], median: int) -> None:
+    topic = Topic('/t')
+    stamps = [START + 10**9 * k for k in range(len(delays))]
+    topic.add(joined_batch([stamp + 10**6 * one for stamp, one in zip(stamps, delays)],
+                           [raw(('a',), stamp, [1.0]) for stamp in stamps]))
+    assert topic.series(('a',), []).time.tolist() == stamps
+    assert topic.delay == 10**6 * median
 
 
 TURN = 2.0 * np.pi

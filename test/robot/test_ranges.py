@@ -61,10 +61,10 @@ def test_numbers_of_a_robot_file_reach_to_their_bounds(
 def test_rotor_axes_and_coupling_are_zero_and_one_unless_given(tmp_path: Path) -> None:
     path = tmp_path / 'robot.yaml'
     path.write_text(YAML + 'gear_ratios: {a: 9, b: 9}\nrotor_axes: {b: [0, 3, -4]}\n'
-                    'coupling: {b: {a: 0.5, b: 2}}')
+                    'coupling: {a: {a: -1}, b: {a: 0.5, b: 2}}')
     drive = load_robot(path).drive
     np.testing.assert_allclose(drive.rotor_axes, [[0.0, 0.0, 0.0], [0.0, 0.6, -0.8]])
-    np.testing.assert_array_equal(drive.coupling, [[1.0, 0.0], [0.5, 2.0]])
+    np.testing.assert_array_equal(drive.coupling, [[-1.0, 0.0], [0.5, 2.0]])
 
 
 def test_robot_keeps_a_centimetre_clear() -> None:
@@ -134,8 +134,8 @@ def edited(change: Callable[[dict[str, Any]], None]) -> RobotModel:
 @pytest.mark.parametrize(('part', 'key', 'inside', 'outside', 'words'), [
     ('joints', 'nominal', [1e12] * 10, [1.1e12] * 10, 'nominal of a joint must be at most 1e+12'),
     ('joints', 'nominal', [-1e12] * 10, [-1.1e12] * 10, 'must be at least -1e+12'),
-    ('joints', 'nominal', [1e-9] * 10, [0.9e-9] * 10, 'a mass is 9e-10 kg: it must be zero or at '
-     'least 1e-09'),
+    ('joints', 'nominal', [1e-9] + [0.0] * 9, [0.9e-9] + [0.0] * 9,
+     'a mass is 9e-10 kg: it must be zero or at least 1e-09'),
     ('joints', 'nominal', [0.0] * 10, [0.0] * 9, 'nominal of a joint must be a list of 10'),
     ('links', 'parameters', [0.0] * 10, [-0.9e-9] * 10, 'a mass is -9e-10 kg'),
     ('links', 'parameters', [1.0] * 10, [1.0] * 11, 'parameters of a link must be a list of 10'),
