@@ -525,14 +525,19 @@ def test_the_topic_with_joints_and_effort_is_taken_and_named(tmp_path: Path) -> 
                                'other joints')
 
 
-def test_another_topic_with_the_same_joints_more_often_is_named(tmp_path: Path) -> None:
-    slow = joint_states(STORE, TIME[::4], NAMES, POSITION[::4], None, EFFORT[::4])
+@pytest.mark.parametrize(('rows', 'ratio'), [
+    (slice(None, None, 4), 4.0), (slice(None, None, 2), 0.0),
+    (slice(2, None, 2), COUNT / (COUNT // 2 - 1))])
+def test_another_topic_with_the_same_joints_more_than_twice_as_often_is_named(
+    tmp_path: Path, rows: slice, ratio: float
+) -> None:
+    slow = joint_states(STORE, TIME[rows], NAMES, POSITION[rows], None, EFFORT[rows])
     fast = joint_states(STORE, TIME, NAMES, POSITION, VELOCITY, EFFORT)
     path = write(tmp_path / 'b', {'/joint_states': slow, '/franka/joint_states': fast}, STORE)
     log = read_bag(path, NAMES)
-    assert len(log.time) == COUNT // 4
-    assert log.findings == ('topic /franka/joint_states has the same joints 4 times as often: '
-                            '--topic /franka/joint_states takes it',)
+    np.testing.assert_array_equal(log.position, POSITION[rows])
+    assert log.findings == ((f'topic /franka/joint_states has the same joints {ratio:.3g} times '
+                             'as often: --topic /franka/joint_states takes it',) if ratio else ())
 
 
 def test_rows_of_a_gripper_on_the_same_topic_are_told(tmp_path: Path) -> None:

@@ -20,7 +20,8 @@ from robot_dynid.io.cdr import (
 )
 from robot_dynid.io.joint_states import Topic, sampled
 from robot_dynid.io.messages.definitions import Definitions
-from robot_dynid.io.messages.kinds import Kind
+from robot_dynid.io.messages.fields import MessageFields
+from robot_dynid.io.messages.kinds import Kind, layout_of
 from robot_dynid.io.sqlite import joined_batch
 from robot_dynid.signals.windows import Window
 
@@ -100,6 +101,68 @@ def test_stamps_of_any_type_are_nanoseconds(
     assert [one for part in parts for one in part.stamp.tolist()] == (
         [] if nanoseconds is None else [nanoseconds])
     assert decoder.undecodable == (nanoseconds is None)
+
+
+def described(**definitions: str) -> Definitions:
+    known = Definitions()
+    for name, text in definitions.items():
+        known.add(f'my_msgs/msg/{name}', 'ros2msg', text.encode())
+    return known
+
+
+def counted(*counts: int, rest: bytes = b'') -> bytes:
+    """Return a message of lists, of as many empty texts or single bytes as they say."""
+    return b'\0\1\0\0' + b''.join(struct.pack('<I', count) + bytes(4 * count)
+                                  for count in counts) + rest
+
+
+@pytest.mark.parametrize(('data', 'words'), [
+    (GOOD + bytes(24), ''), (GOOD + bytes(25), 'the message has 25 extra bytes'),
+    (raw(('n' * 1000,), START, [1.0]), ''),
+    (raw(('n' * 1001,), START, [1.0]), 'a name has more than 1000 bytes')])
+def test_joint_states_have_short_names_and_little_behind_them(data: bytes, words: str) -> None:
+    if words:
+        with pytest.raises(DataError, match=words):
+            layout_of(data)
+    else:
+        assert layout_of(data).size == len(data)
+
+
+@pytest.mark.parametrize(('tags', 'names', 'read'), [(5000, 5000, True), (5000, 5001, False)])
+def test_messages_have_at_most_ten_thousand_texts(tags: int, names: int, read: bool) -> None:
+    known = described(State='string[] tag\nstring[] name\n')
+    if read:
+        found = MessageFields.of(counted(tags, names), KIND, known)
+        assert [len(texts) for texts in found.texts.values()] == [tags, names]
+    else:
+        with pytest.raises(DataError, match='more than 10000 elements'):
+            MessageFields.of(counted(tags, names), KIND, known)
+
+
+@pytest.mark.parametrize(('depth', 'read'), [(20, True), (21, False)])
+def test_messages_are_nested_up_to_twenty_deep(depth: int, read: bool) -> None:
+    known = described(**{f'M{k}': f'my_msgs/M{k + 1} m\n' for k in range(depth)},
+                      **{f'M{depth}': 'float64 x\n'})
+    if read:
+        found = MessageFields.of(counted(rest=bytes(8)), 'my_msgs/msg/M0', known)
+        assert list(found.numbers) == ['.'.join(['m'] * depth) + '.x']
+    else:
+        with pytest.raises(DataError, match='messages more than 20 deep'):
+            MessageFields.of(counted(rest=bytes(8)), 'my_msgs/msg/M0', known)
+
+
+@pytest.mark.parametrize(('extra', 'read'), [(0, True), (1, False)])
+def test_messages_have_at_most_a_megabyte(extra: int, read: bool) -> None:
+    known, blob = described(State='string[] name\nfloat64[] position\nuint8[] blob\n'), \
+        (1 << 20) - 16 + extra
+    data = counted(0, 0, rest=struct.pack('<I', blob) + bytes(blob))
+    kind = Kind('name', {'position': ('position',)})
+    decoder = JointStateDecoder(KIND, kind, known)
+    assert len(decoder.decode(joined_batch([START], [data]))) == read
+    assert decoder.undecodable == (not read)
+    if not read:
+        with pytest.raises(DataError, match='the message has more than 1048576 bytes'):
+            layout_of(data, KIND, kind, known)
 
 
 NAMES = (('a',), ('ab', 'c'), ('abc', 'de', 'f'), ('abcd', 'efg', 'h', 'ij'), ())

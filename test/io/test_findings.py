@@ -39,7 +39,7 @@ def test_nothing_is_said_of_a_recording_in_order() -> None:
 
 
 @pytest.mark.parametrize(('time', 'words'), [
-    ([0.0], ('time: only 1 samples',)),
+    ([0.0], ('time: only 1 samples',)), ([0.0, 1.0], ()),
     ([0.0, 1.0, 2.0, np.nan, 4.0, np.nan], ('time: 2 stamps are not finite, first at sample 3',)),
     ([0.0, 1.0, 2.0, 1.5, 1.25, 3.0], ('time: goes back 2 times, most by 0.5 s after sample 2 '
                                       '(t = 2 s)',)),
@@ -164,6 +164,7 @@ def test_records_of_a_chunk_follow_each_other() -> None:
     schema, channel, message = record(3, 5), record(4, 0), record(5, 22)
     raw = schema + channel + message
     assert list(split(raw)) == [(3, 0, 14), (4, 14, 23), (5, 23, 54)]
+    assert list(split(channel)) == [(4, 0, 9)] and list(split(b'')) == []
 
 
 @pytest.mark.parametrize('half', [

@@ -50,11 +50,11 @@ def with_record(*records: bytes, at: int = FIRST) -> bytes:
 
 def test_damage_and_losses_are_listed_forty_times() -> None:
     contents = Contents()
-    for k in range(1, 43):
+    for k in range(1, 44):
         contents.damaged(f'{k:02}' + 'x' * (399 if k == 1 else 398))
         contents.lose(k, 'gone')
-    assert (contents.damages, contents.lost) == (42, 42 * 43 // 2)
-    assert len(contents.findings) == 41 and len(contents.losses) == 40
+        assert (len(contents.findings), len(contents.losses)) == (min(k, 41), min(k, 40))
+    assert (contents.damages, contents.lost) == (43, 43 * 44 // 2)
     assert contents.losses[39] == '40 bytes are lost: gone'
     assert contents.findings[40].endswith('in more places than are listed here')
     assert ' ... ' in contents.findings[0] and contents.findings[1].endswith('02' + 'x' * 398)
@@ -156,6 +156,15 @@ def test_chunks_have_at_most_128_megabytes(claimed: int, words: str) -> None:
     for stated, sound in ((0, True), (crc, True), (crc ^ 1, False)):
         chunk.uncompressed_crc = stated
         assert chunk_content(chunk, False) == (b'ab', sound)
+
+
+def test_the_data_of_an_mcap_file_end_with_four_bytes_of_checksum(tmp_path: Path) -> None:
+    end = mcap_record(15, bytes(4))
+    for body, damages in ((bytes(4), 0), (bytes(3), 1), (bytes(5), 1), (b'\1\0\0\0', 1)):
+        contents, count = contents_of(tmp_path / 'a.mcap', PLAIN.replace(
+            end, mcap_record(15, body)))
+        assert (count, contents.damages) == (60, damages)
+        assert not damages or 'the checksum of its data is wrong' in contents.findings[0]
 
 
 def test_an_mcap_file_of_nothing_but_its_marks_was_not_closed(tmp_path: Path) -> None:

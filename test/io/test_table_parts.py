@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -136,6 +137,28 @@ def test_numbers_one_after_the_other_fill_rows() -> None:
     assert rows[:, 1:].tolist() == [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]
     with pytest.raises(DataError, match=r'run.csv: 5 numbers do not fill rows of 2 \(reshape\)'):
         list(made.rows('run.csv', iter([np.arange(5.0)[:, None]])))
+
+
+@pytest.mark.parametrize(('step', 'factor', 'unit'), [
+    (5e-5, 1.0, ''), (1.0, 1.0, ''), (0.05, 1e-3, ''), (1000.0, 1e-3, ''),
+    (4.9e-5, 1.0, 's'), (1.01, 1.0, 'ms'), (1000.0, 1.0, 'ms'), (1001.0, 1.0, 'us'),
+    (1.0e6, 1.0, 'us'), (1.1e6, 1.0, 'ns'), (0.5, 1e-6, 's'), (2e9, 1.0, 's')])
+def test_steps_of_time_in_a_preset_are_from_50_microseconds_to_a_second(
+    step: float, factor: float, unit: str
+) -> None:
+    preset = replace(column_mapping({'time': 't', 'position': '1-2'}), name='logger')
+    made = Plan(preset, (Taken('time', (0,), (factor,)), Taken('position.base', (1,))), {}, '',
+                written={'time': 't', 'position': 'q{i}'})
+    rows = np.array([[0.0, 1.0], [step, 2.0], [step, 2.0], [np.nan, 2.0], [2.0 * step, 3.0]])
+    if not unit:
+        assert len(next(made.rows('run.csv', iter([rows])))) == 5
+        return
+    with pytest.raises(DataError) as caught:
+        next(made.rows('run.csv', iter([rows])))
+    assert str(caught.value) == (
+        f'run.csv: time advances by {step:.6g} per row, which would be {step * factor:.6g} s; '
+        f'state its unit: --columns "{{time: {{column: t, unit: {unit}}}, '
+        'position: \'q{i}\'}"')
 
 
 def test_arrays_of_structures_have_the_names_of_their_places() -> None:

@@ -155,7 +155,7 @@ def numbered(count: int) -> tuple[str, ...]:
 
 
 def _name(text: Text) -> str:
-    if len(text.value) >= NAME_BYTES:
+    if len(text.value) > NAME_BYTES:
         raise DataError(f'a name has more than {NAME_BYTES} bytes')
     try:
         return text.value.decode('utf-8')
