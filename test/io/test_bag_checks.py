@@ -201,6 +201,7 @@ BAD_MESSAGES = {
     'nanoseconds': GOOD[:8] + struct.pack('<I', 10**9) + GOOD[12:],
     'no NUL': GOOD.replace(b'ab\0', b'abx'), 'NUL inside': GOOD.replace(b'ab\0', b'a\0\0'),
     'longer': GOOD + bytes(32), 'no encapsulation': b'\1' + GOOD[1:],
+    'another byte order': b'\0\2' + GOOD[2:],
     'many joints': GOOD[:20] + struct.pack('<I', 1 << 20) + GOOD[24:],
     'twice': encode_joint_states(('a', 'a'), np.array([START]), (np.ones((1, 2)), None, None))[0],
     'long name': encode_joint_states(('a' * 10_000, 'b'), np.array([START]),

@@ -208,17 +208,24 @@ USUAL = {'origin': '', 'mass': 2, 'axis': 1, 'range': 1, 'rate': 2, 'effort': 3}
      "joint 'j': limit effort '1010000000.0': taken as none"),
     ({'effort': -0.1, 'range': 0}, [0.0, 0.0, 2.0, np.nan],
      "joint 'j': limit effort '-0.1': taken as none"),
-    ({'range': -1}, [np.nan, np.nan, 2.0, 3.0], "joint 'j': limit lower '--1': taken as none"),
 ])
 def test_limits_of_a_urdf_that_no_joint_has_are_none(
     given: dict[str, float], limits: list[float], told: str
 ) -> None:
     robot = robot_from_urdf(URDF.format(**USUAL | given))
     found = robot.limits
-    if given != {'range': -1}:
-        np.testing.assert_array_equal(
-            [found.lower[0], found.upper[0], found.velocity[0], found.effort[0]], limits)
+    np.testing.assert_array_equal(
+        [found.lower[0], found.upper[0], found.velocity[0], found.effort[0]], limits)
     assert robot.warnings == ((told,) if told else ())
+
+
+def test_position_limits_of_a_urdf_that_cross_are_none() -> None:
+    robot = robot_from_urdf(URDF.format(**USUAL).replace('lower="-1"', 'lower="1.5"'))
+    assert np.isnan([robot.limits.lower[0], robot.limits.upper[0]]).all()
+    assert (robot.limits.velocity[0], robot.limits.effort[0]) == (2.0, 3.0)
+    assert robot.warnings == (
+        "joint 'j': lower limit 1.5 is above upper limit 1: both are taken as none; swap or "
+        'correct them',)
 
 
 def test_masses_and_axes_of_a_urdf_reach_down_to_a_billionth() -> None:

@@ -33,8 +33,8 @@ PADDING = 24
 ELEMENTS = 10_000
 #: depth of messages in messages
 DEPTH = 20
-#: the nodes of definitions as rosbags numbers them
-BASE, NAME, ARRAY, SEQUENCE = 1, 2, 3, 4
+#: the nodes of definitions as rosbags numbers them; 4 are arrays of any length
+BASE, NAME, ARRAY = 1, 2, 3
 #: a path with the elements that are taken: data[6:12], data[3]
 PART = re.compile(r'(?P<path>.+?)\[(?P<start>-?\d*)(?P<range>:(?P<stop>-?\d*))?\]')
 
