@@ -151,6 +151,51 @@ def test_messages_are_nested_up_to_twenty_deep(depth: int, read: bool) -> None:
             MessageFields.of(counted(rest=bytes(8)), 'my_msgs/msg/M0', known)
 
 
+MOTORS = {KIND: 'float64[6] data\nmy_msgs/Motor[] states\n',
+          'my_msgs/msg/Motor': 'string name\nfloat64[2] torques\n'}
+
+
+def motors() -> MessageFields:
+    """Return the fields of a message with numbers from 0 on and the motors `ab` and `c`."""
+    store, known = store_of(MOTORS), Definitions()
+    for kind, text in MOTORS.items():
+        known.add(kind, 'ros2msg', text.encode())
+    return MessageFields.of(bytes(store.serialize_cdr(message(store, KIND, data=np.arange(
+        6.0), states=[{'name': 'ab', 'torques': [6.0, 7.0]},
+                      {'name': 'c', 'torques': [8.0, 9.0]}]), KIND)), KIND, known)
+
+
+@pytest.mark.parametrize(('path', 'numbers'), [
+    ('data', [0, 1, 2, 3, 4, 5]), ('data[1:3]', [1, 2]), ('data[2]', [2]), ('data[0]', [0]),
+    ('data[-1]', [5]), ('data[-2]', [4]), ('data[:2]', [0, 1]), ('data[4:]', [4, 5]),
+    ('data[-2:]', [4, 5]), ('data[1:-3]', [1, 2]), ('states.torques', [6, 7, 8, 9]),
+    ('states[].torques', [6, 7, 8, 9]), ('states.torques[1:3]', [7, 8]), ('data[6:]', None)])
+def test_columns_are_those_of_a_path_and_its_part(path: str, numbers: list[int] | None) -> None:
+    found = motors()
+    columns = found.columns(path)
+    if columns is None:
+        assert numbers is None
+        return
+    rows = np.frombuffer(found.data * 2, np.uint8).reshape(2, -1)
+    assert columns.read(rows).tolist() == [numbers] * 2
+    assert (columns.start is None) is (path.endswith('torques') or path == 'states.torques[1:3]')
+
+
+def test_fields_know_their_places_and_arrays() -> None:
+    found = motors()
+    assert list(found.lengths()) == [('data', 6, 'f8'), ('states.torques', 4, 'f8')]
+    assert [(run.place, run.owner) for run in found.numbers['states.torques']] == [
+        (68, 0), (92, 1)]
+    assert [(text.value, text.start, text.stop, text.owner) for text in found.texts[
+        'states.name']] == [(b'ab', 60, 63, 0), (b'c', 88, 90, 1)]
+    assert found.fixed == [0, 1, *range(52, 60), *range(84, 88)]
+    assert (found.end, found.whole, found.order) == (108, True, '<')
+    assert [found.shown(path) for path in ('data', 'states.name')] == ['data', 'states[].name']
+    assert found.is_array('data') and found.is_array('states.name')
+    with pytest.raises(DataError, match=r'no field states\.name with numbers'):
+        found.columns('states.name')
+
+
 @pytest.mark.parametrize(('extra', 'read'), [(0, True), (1, False)])
 def test_messages_have_at_most_a_megabyte(extra: int, read: bool) -> None:
     known, blob = described(State='string[] name\nfloat64[] position\nuint8[] blob\n'), \

@@ -114,9 +114,12 @@ def test_generated_links_have_inertials_where_they_have_mass() -> None:
     limits = replace(robot.limits, lower=np.array([-1.0, -0.5, -1.0]),
                      upper=np.array([2.0, np.nan, np.nan]), effort=np.array([7.0, np.nan, 0.25]))
     links = np.zeros((3, 10))
-    links[0, 0], links[2, 0] = 0.5, 1e-3
+    links[0], links[2, 0] = [0.5, 0.0, 0.0, 0.0, 1.0, 0.1, 2.0, 0.2, 0.3, 3.0], 1e-3
     text = generate_urdf(replace(robot, limits=limits), links)
     assert re.findall('<mass value="(.*?)"', text) == ['0.5', '0.001']
+    assert '<inertia ixx="1.0" ixy="0.1" ixz="0.2" iyy="2.0" iyz="0.3" izz="3.0" />' in text
+    assert re.findall('<origin xyz="(.*?)" rpy="(.*?)" />', text)[1] == ('0.1 0.2 0.3',
+                                                                       '0.0 0.0 0.0')
     assert re.findall('type="(.*?)"', text) == ['revolute', 'prismatic', 'continuous']
     assert re.findall('<limit (.*?) />', text) == [
         'lower="-1.0" upper="2.0" velocity="0.0" effort="7.0"',
