@@ -1,4 +1,5 @@
-"""io/mcap.py, sqlite.py, storage.py: records, rows and limits of storage files, by hand."""
+"""io/mcap.py, sqlite.py, storage.py, messages/survey.py: records, rows and limits of storage
+files, by hand."""
 
 from __future__ import annotations
 
@@ -10,17 +11,21 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from bags import (
     MAGIC,
     START,
     Style,
     announced,
+    made,
     mcap_file,
     mcap_message,
     mcap_record,
     states,
     storage_file,
+    store_of,
+    write,
     write_topics,
 )
 
@@ -28,6 +33,7 @@ from robot_dynid.errors import DataError
 from robot_dynid.files import Damaged
 from robot_dynid.io.cdr import JOINT_STATE
 from robot_dynid.io.mcap import Contents, chunk_content, mcap_batches
+from robot_dynid.io.messages.survey import TopicSummary, proposed_fields, survey
 from robot_dynid.io.sqlite import sqlite_batches, whole_pages
 from robot_dynid.io.storage import split_number
 
@@ -245,3 +251,30 @@ def test_a_database_that_was_cut_off_has_whole_pages(
     ('bag_x.mcap', 0), ('7.mcap', 7)])
 def test_files_of_a_bag_are_in_the_order_of_their_numbers(name: str, key: int) -> None:
     assert split_number(Path('folder_5') / name) == (key, name)
+
+
+@pytest.mark.parametrize(('messages', 'first', 'last', 'rate'), [
+    (11, 3, 2_000_000_003, 5.0), (2, 0, 1, 1e9), (1, 5, 5, np.nan), (2, 5, 5, np.nan),
+    (0, 0, 0, np.nan)])
+def test_rate_of_a_topic_is_that_of_its_receive_times(
+    messages: int, first: int, last: int, rate: float
+) -> None:
+    np.testing.assert_allclose(TopicSummary('/x', 'K', messages, first, last).rate, rate)
+
+
+def test_survey_counts_messages_and_lists_thirty_texts(tmp_path: Path) -> None:
+    kind, names = 'my_msgs/msg/State', [f'j{k}' for k in range(31)]
+    store = store_of({kind: 'uint32 sec\nuint32 nanosec\nstring[] name\nfloat64[] angle\n'
+                            'float64[2] angle_cmd\n'})
+    sent = [made(store, kind, name=names, angle=range(31)) for _ in range(5)]
+    path = write(tmp_path / 'bag', {'/s': (kind, list(zip([7, 9, 5, 11, 8], sent))),
+                                    '/silent': (kind, [])}, store)
+    silent, state = sorted(survey(path), key=lambda one: one.messages)
+    assert (state.name, state.messages, state.first, state.last) == ('/s', 5, 5, 11)
+    assert state.fields == {'sec': 1, 'nanosec': 1, 'angle': 31, 'angle_cmd': 2}
+    assert (state.texts, state.stamp) == ({'name': names[:30]}, ('sec', 'nanosec'))
+    assert (state.fitting(31), state.fitting(2)) == (['angle'], ['angle_cmd'])
+    assert proposed_fields(state, names[:30]) == {'names': 'name', 'stamp': '[sec, nanosec]'}
+    assert proposed_fields(state, names) == {'position': 'angle', 'stamp': '[sec, nanosec]'}
+    assert proposed_fields(state, names[:2])['names'] == 'name'
+    assert (silent.messages, silent.problem, silent.joints) == (0, 'no messages', ())

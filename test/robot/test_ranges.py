@@ -18,7 +18,7 @@ from robot_dynid.robot.columns import Columns, column_mapping
 from robot_dynid.robot.model import Drive, LinkShape, RobotModel
 from robot_dynid.robot.screws import Screw, robot_from_screws
 from robot_dynid.robot.serialization import robot_from_plain, robot_to_plain
-from robot_dynid.robot.surroundings import Surroundings
+from robot_dynid.robot.surroundings import Surroundings, surroundings_from_plain
 from robot_dynid.robot.urdf import robot_from_urdf
 from robot_dynid.robot.urdf_text import xml_root
 
@@ -67,8 +67,15 @@ def test_rotor_axes_and_coupling_are_zero_and_one_unless_given(tmp_path: Path) -
     np.testing.assert_array_equal(drive.coupling, [[-1.0, 0.0], [0.5, 2.0]])
 
 
-def test_robot_keeps_a_centimetre_clear() -> None:
+def test_robot_keeps_a_centimetre_clear_of_boxes_that_may_be_turned() -> None:
     assert Surroundings().clearance == 0.01
+    box: dict[str, Any] = {'centre': [1.0, 2.0, 3.0], 'size': [4.0, 5.0, 6.0]}
+    for more, angles in (({}, (0.0, 0.0, 0.0)), ({'rotation': [0.1, 0.2, 0.3]}, (0.1, 0.2, 0.3))):
+        (found,) = surroundings_from_plain({'keep_out': [box | more]}, 'scene').keep_out
+        assert (found.centre, found.size, found.rotation) == (
+            (1.0, 2.0, 3.0), (4.0, 5.0, 6.0), angles)
+    with pytest.raises(DynIdError, match='must be a mapping with centre'):
+        surroundings_from_plain({'keep_out': [box | {'colour': 1}]}, 'scene')
 
 
 @pytest.mark.parametrize(('key', 'inside', 'outside', 'words'), [
