@@ -3,6 +3,8 @@ pieces."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -48,6 +50,61 @@ def test_lines_end_as_on_any_system(end: str) -> None:
 def test_bytes_that_are_no_text_are_refused_by_line() -> None:
     with pytest.raises(DataError, match=r'log\.csv: line 3 is not text'):
         read(b't,q\n0,1\n1,\0\n2,3\n')
+
+
+TWO = [[0.0, 1.0], [2.0, 3.0]]
+
+
+@pytest.mark.parametrize(('text', 'asked', 'names', 'units', 'form', 'rows'), [
+    ('t,q\n0,1\n2,3\n', {}, 't q', '', '', TWO), ('t,q\n0,1\n2,3', {}, 't q', '', '', TWO),
+    ('t,q\ns,deg\n0,1\n2,3\n', {}, 't q', 's deg', '', TWO),
+    ('t,q\n[ms],\n0,1\n2,3\n', {}, 't q', 'ms ', '', TWO),
+    ('who,when\nt,q\n0,1\n2,3\n', {}, 't q', '', 'names taken from line 2', TWO),
+    ('# run 5\n# t,q\n0,1\n2,3\n', {}, 't q', '', '', TWO),
+    ('my log\n\nt,q\n0,1\n2,3\n', {}, 't q', '', '', TWO),
+    ('0,1\n2,3\n', {'header': False}, '1 2', '', '', TWO),
+    ('5,1\n2,3\n', {}, '1 2', '', '', [[5.0, 1.0], [2.0, 3.0]]),
+    ('0,1\n0,1\n2,3\n', {}, '1 2', '', '', TWO), ('0,2\n2,3\n', {}, '1 2', '', '', [
+        [0.0, 2.0], [2.0, 3.0]]),
+    ('t,q\n0,1,\n2,3,\n', {}, 't q', '', '', TWO),
+    ('t,q\nrow,row\n0,1\n2,3\n', {'skip': 1}, 't q', '', '', TWO),
+    ('t,q\n9,9\n8,8\n0,1\n2,3\n', {'skip': 2}, 't q', '', '', TWO),
+    ('t;q\n0;1\n2;3\n', {}, 't q', '', 'separated by semicolons', TWO),
+    ('q\n4\n5\n', {}, 'q', '', '', [[4.0], [5.0]])])
+def test_names_and_units_stand_above_the_numbers(
+    text: str, asked: dict[str, Any], names: str, units: str, form: str, rows: list[list[float]]
+) -> None:
+    layout, read_rows = read_text_table('log.csv', [text.encode()], Asked(**asked))
+    assert layout.columns == tuple(names.split(' '))
+    assert layout.units == (tuple(units.split(' ')) if units else ('',) * len(layout.columns))
+    assert (layout.form, layout.numbered) == (form, names.startswith('1'))
+    assert layout.text == (None,) * len(layout.columns)
+    assert np.concatenate(list(read_rows({}))).tolist() == rows
+
+
+@pytest.mark.parametrize(('text', 'words'), [
+    ('t,q\n0,1,2\n', 'log.csv: line 2 has 3 cells, expected 2, and no decimal point'),
+    ('t,q\n0.5,1,2\n', 'log.csv: line 2 has 3 cells, expected 2'),
+    ('t,q,r\n0,1\n', 'log.csv: line 2 has 2 cells, expected 3'),
+    ('t,q\n', 'log.csv: has no rows of numbers below its header'),
+    ('t\n', 'log.csv: has no rows of numbers; it must be text with a number in every cell'),
+    ('t:\n---\n', 'log.csv: is what `ros2 topic echo` prints'),
+    ('t,q,q\n0,1,2\n', 'log.csv: line 1: column q appears more than once'),
+    ('\nt,q,q\n0,1,2\n', 'log.csv: line 2: column q appears more than once'),
+    ('a,b,c\nx,q,q\n0,1,2\n', 'log.csv: line 2 has neither names of columns nor units'),
+    (','.join(f'c{k}' for k in range(5001)), 'log.csv: line 1: has more than 5000 columns'),
+    ('t,q\n0,1\n' + '1' * (2**20 + 1), 'log.csv: line 3 has more than 1048576 bytes'),
+    ('#\n' * 499 + 't,q\n0,1\n2,3\n', 'log.csv: has no rows of numbers below its header')])
+def test_texts_that_are_no_table_are_refused_by_line(text: str, words: str) -> None:
+    with pytest.raises(DataError) as caught:
+        read(text.encode())
+    assert str(caught.value).startswith(words)
+
+
+def test_a_table_has_5000_columns_and_its_rows_begin_within_500_lines() -> None:
+    head, row = ','.join(f'c{k}' for k in range(5000)), ','.join(['1'] * 5000)
+    assert read(f'{head}\n{row}\n'.encode())[1].shape == (1, 5000)
+    assert read(b'#\n' * 498 + b't,q\n0,1\n2,3\n')[1].tolist() == TWO
 
 
 @pytest.mark.parametrize(('text', 'rows'), [

@@ -97,8 +97,9 @@ def _recognised(source: str, lines: list[str], asked: Asked) -> tuple[Form, Layo
             if not is_comment(line)] or [(1, [''])]
     if len(rows[0][1]) > COLUMNS:
         raise DataError(f'{source}: line {rows[0][0]}: has more than {COLUMNS} columns')
-    data = next((k for k, (_, cells) in enumerate(rows)
-                 if any(map(is_number, cells)) and not _is_header(cells, rows[k + 1:], not k)
+    begin = filled[0][0] if filled and asked.header else 0
+    data = next((k for k, (number, cells) in enumerate(rows) if any(map(is_number, cells))
+                 and not _is_header(cells, rows[k + 1:], number == begin)
                  and not (is_text(cells[0]) and len(cells) != len(rows[-1][1]))), None)
     if data is None:
         raise _no_rows(source, rows, asked)
