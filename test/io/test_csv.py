@@ -15,6 +15,7 @@ from robot_dynid.cli.evaluation import write_rows
 from robot_dynid.errors import DataError
 from robot_dynid.io.csv import read_csv, read_states, write_csv
 from robot_dynid.io.log import RecordingFile
+from robot_dynid.signals.windows import Window
 from robot_dynid.types import CHANNELS, RawLog
 
 HEADER = 'time,position.a,position.b,effort.a,effort.b\n'
@@ -233,3 +234,18 @@ def test_names_that_no_header_holds_are_refused(tmp_path, name):
     with pytest.raises(DataError, match='cannot be the name of a column'):
         write_csv(tmp_path / 'log.csv', log)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(('start', 'epoch'), [(1.7e9, 0.0), (0.0, None)])
+def test_read_csv_reads_what_is_in_and_around_a_window(tmp_path, start, epoch):
+    table = rows(41)
+    table[:, 0] = start + np.arange(41.0)
+    log = read_csv(log_file(tmp_path, table), window=Window(10.0, 20.0))
+    np.testing.assert_array_equal(log.time, table[5:25, 0])
+    np.testing.assert_array_equal(log.effort, table[5:25, 3:])
+    assert (log.began, log.epoch) == (start, epoch)
+    table[:, 0] = start + 0.01 * np.arange(41)
+    with pytest.raises(DataError, match=r'it is 0\.4 s long'):
+        read_csv(log_file(tmp_path, table), window=Window(100.0, 101.0))
+    table[0, 0] = np.nan
+    assert read_csv(log_file(tmp_path, table), window=Window(0.1, 0.2)).began == table[1, 0]
