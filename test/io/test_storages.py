@@ -35,7 +35,8 @@ from robot_dynid.io.cdr import JOINT_STATE
 from robot_dynid.io.mcap import Contents, chunk_content, mcap_batches
 from robot_dynid.io.messages.survey import TopicSummary, proposed_fields, survey
 from robot_dynid.io.sqlite import sqlite_batches, whole_pages
-from robot_dynid.io.storage import split_number
+from robot_dynid.io.storage import bag_batches, split_number
+from robot_dynid.yaml_text import load_yaml, yaml_text
 
 MESSAGES, _ = states(count=60)
 PLAIN = mcap_file(MESSAGES, Style('', 20, checksums=False))
@@ -278,3 +279,29 @@ def test_survey_counts_messages_and_lists_thirty_texts(tmp_path: Path) -> None:
     assert proposed_fields(state, names) == {'position': 'angle', 'stamp': '[sec, nanosec]'}
     assert proposed_fields(state, names[:2])['names'] == 'name'
     assert (silent.messages, silent.problem, silent.joints) == (0, 'no messages', ())
+
+
+DIFFER = 'metadata.yaml and the messages differ in their receive times'
+
+
+@pytest.mark.parametrize(('change', 'damages', 'told'), [
+    ({}, 0, ()), ({'relative_file_paths': ['bag/bag.mcap']}, 0, ()),
+    ({'starting_time': {'nanoseconds_since_epoch': MESSAGES[0][0] + 1}}, 0, (DIFFER,)),
+    ({'duration': {'nanoseconds': MESSAGES[-1][0] - MESSAGES[0][0] + 1}}, 0, (DIFFER,)),
+    ({'duration': {}}, 0, ('metadata.yaml has no message count',)),
+    ({'message_count': 61}, 1, ('damaged: it has 60 messages, 61 by metadata.yaml; ',)),
+    ({'topics_with_message_count': []}, 1, (
+        'damaged: it has 60 messages, 60 by metadata.yaml; other numbers on /joint_states',)),
+    ({'custom_data': {'lost_messages': 'x' * 1989}}, 0, ('recording: ' + 'x' * 1989,)),
+    ({'custom_data': {'lost_messages': 'x' * 1990}}, 0, (
+        'recording: ' + 'x' * 986 + ' ... ' + 'x' * 997,))])
+def test_metadata_are_held_against_the_messages(
+    tmp_path: Path, change: dict[str, Any], damages: int, told: tuple[str, ...]
+) -> None:
+    path = write_topics(tmp_path / 'bag', {'/joint_states': MESSAGES})
+    whole = load_yaml((path / 'metadata.yaml').read_text(), 'm', DataError)
+    whole['rosbag2_bagfile_information'] |= change
+    (path / 'metadata.yaml').write_text(yaml_text(whole))
+    contents = Contents()
+    assert sum(len(batch.starts) for _, batch in bag_batches(path, contents)) == 60
+    assert (contents.damages, tuple(contents.findings)) == (damages, told)
