@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.interpolate import make_interp_spline
 
 from robot_dynid.errors import DataError
 from robot_dynid.signals.alignment import (
@@ -53,11 +54,35 @@ def set_back(row: int, steps: float, count: int = 200, jitter: float = 0.0) -> F
     (set_back(180, 2.5), [180]), (set_back(181, 2.5), []),
     # by six deviations of the line through jittering stamps: two steps here
     (set_back(100, 1.6, jitter=0.45), []), (set_back(100, 2.4, jitter=0.45), [100]),
+    # by a step where these are less
+    (set_back(101, 0.9, jitter=0.1), []), (set_back(101, 1.05, jitter=0.1), [101]),
+    # after two rows that leapt ahead
+    (set_back(150, 30.5) + STEP * 1000.0 * (np.abs(np.arange(200) - 50.5) < 1.0), [150]),
+    # a hundred times at most; nothing where time only goes back
+    (np.tile(np.arange(30.0), 103), [30 * k for k in range(1, 101)]), (-np.arange(60.0), []),
 ])
 def test_a_clock_is_set_back_by_more_than_late_rows_and_jitter(
     time: FloatArray, rows: list[int]
 ) -> None:
     assert clock_steps(time).tolist() == rows
+
+
+@pytest.mark.parametrize(('share', 'rows'), [(0.99, []), (1.01, [100])])
+def test_lines_on_either_side_of_a_clock_step_differ_by_six_of_their_deviations(
+    share: float, rows: list[int]
+) -> None:
+    """The scatter about both lines has 36 degrees of freedom."""
+    count = np.arange(20) + 0.5
+    jitter = 0.45 * (-1.0)**np.arange(200)
+    lines = [np.polyfit(side, jitter[near], 1) for side, near in (
+        (-count[::-1], slice(80, 100)), (count, slice(100, 120)))]
+    squares = sum(np.sum((jitter[near] - np.polyval(line, side))**2) for line, side, near in zip(
+        lines, (-count[::-1], count), (slice(80, 100), slice(100, 120)), strict=True))
+    variance = np.linalg.inv(np.vander(count, 2).T @ np.vander(count, 2))[1, 1]
+    deviation = np.sqrt(squares / 36.0 * 2.0 * variance)
+    size = share * 6.0 * deviation + lines[1][1] - lines[0][1]
+    assert size > 1.5
+    assert clock_steps(set_back(100, size, jitter=0.45)).tolist() == rows
 
 
 @pytest.mark.parametrize(('step', 'pause'), [(STEP, 0.2), (2.0**-4, 20.0 * 2.0**-4)])
@@ -154,6 +179,9 @@ def test_rows_repeated_for_a_tenth_of_a_second_in_motion_are_stale(
     ('effort', [2], None),
     ('motor_position', [2], [np.nan] * 6), ('motor_velocity', [], [np.nan] * 6),
     ('joint_torque', [3], [np.nan] * 6), ('joint_torque', [1, 3], [1.0, 1.0, 2.0, 3.0, 3.0, 3.0]),
+    # commands may begin late and end early
+    ('reference_position', [1, 3], [1.0, 1.0, 2.0, 3.0, 3.0, 3.0]),
+    ('reference_position', [2, 3], [2.0, 2.0, 2.0, 3.0, 3.0, 3.0]),
 ])
 def test_holes_are_filled_in_a_straight_line(
     channel: str, finite: list[int], expected: list[float] | None
@@ -168,9 +196,10 @@ def test_holes_are_filled_in_a_straight_line(
     found, notes = fill_holes(log)
     np.testing.assert_array_equal(getattr(found, channel)[:, 1], expected)
     np.testing.assert_array_equal(getattr(found, channel)[:, 0], 7.0)
-    assert notes == ([] if np.isnan(expected[0]) else [
-        f'run: {channel}.b: {6 - len(finite)} values that are not finite replaced by '
-        'interpolation'])
+    first, last = (finite[0], finite[-1] + 1) if channel == 'reference_position' else (0, 6)
+    holes = 0 if np.isnan(expected[0]) else last - first - len(finite)
+    assert notes == [f'run: {channel}.b: {holes} values that are not finite replaced by '
+                     'interpolation'] * (holes > 0)
 
 
 @pytest.mark.parametrize(('step', 'limit'), [(2.0**-4, 0.625), (STEP, 0.1)])
@@ -188,8 +217,8 @@ def test_a_gap_is_longer_than_ten_steps_and_a_tenth_of_a_second(step: float, lim
 
 
 def test_the_typical_step_is_that_of_all_recordings_with_two_rows() -> None:
-    logs = [log_of(np.array(time)) for time in ([0.0], [0.0, 3.0], [0.0, 1.0, 2.0])]
-    assert typical_step(logs) == 1.0
+    logs = [log_of(np.array(time)) for time in ([0.0], [0.0, 3.0], [0.0, 4.0], [0.0, 1.0, 2.0])]
+    assert typical_step(logs) == 2.0
     with pytest.raises(DataError, match='run, run: fewer than two rows with a usable time stamp'):
         typical_step([logs[0]] * 2)
 
@@ -307,16 +336,43 @@ def test_pairs_hold_every_joint_and_stretch_of_both_recordings() -> None:
     pair = align(two_joints(TIMES, (0, 130, 380)), late)
     assert pair.first.starts == pair.second.starts == (0, 130, 380)
     np.testing.assert_allclose(pair.difference, [2e-3, 5e-3], rtol=0.05)
-    exact = align(two_joints(TIMES), replace(second, time=TIMES + 0.3074))
-    assert exact.lag == pytest.approx(0.3074, abs=1e-6)
-    np.testing.assert_allclose(exact.difference, 0.0, atol=1e-4, rtol=0.0)
-    np.testing.assert_allclose(exact.second.velocity, exact.first.velocity, atol=1e-3, rtol=0.0)
-    raw, seen = second.measured, exact.second.measured
-    assert raw is not None and seen is not None
-    for joint in range(2):
-        np.testing.assert_allclose(
-            seen[:, joint], np.interp(exact.first.time, TIMES + 0.3074 - exact.lag, raw[:, joint]),
-            rtol=0.0, atol=1e-4)
+
+
+def test_pairs_are_interpolated_at_the_clock_of_both() -> None:
+    """The second one is sampled at other moments, from 3 ms on and a fiftieth slower."""
+    stamps = TIMES + 0.3074 + 0.02 * (TIMES - 4.99)
+    whole = two_joints(TIMES + 0.003)
+    second = replace(whole, time=stamps + 0.003 * 1.02)
+    pair = align(two_joints(TIMES), second)
+    assert pair.lag == pytest.approx(0.3074, abs=1e-5)
+    assert pair.drift == pytest.approx(0.02, abs=1e-6)
+    np.testing.assert_allclose(pair.difference, 0.0, atol=1e-4, rtol=0.0)
+    assert len(pair.first) == len(TIMES) - 1
+    time = pair.first.time + pair.lag + pair.drift * (pair.first.time - 4.99)
+    for name, degree in (('position', 3), ('velocity', 3), ('acceleration', 3), ('effort', 3),
+                         ('measured', 1)):
+        expected = make_interp_spline(second.time, getattr(second, name), k=degree)(time)
+        np.testing.assert_allclose(getattr(pair.second, name), expected, rtol=0.0, atol=1e-9)
+
+
+@pytest.mark.parametrize('rows', [1, 2, 3])
+def test_a_stretch_in_which_both_recordings_have_one_row_is_omitted(rows: int) -> None:
+    late = two_joints(TIMES[:400 + rows] + 0.01)
+    pair = align(two_joints(TIMES, (0, 400)), replace(late, time=late.time + 1.0))
+    assert len(pair.first) == 399 + rows * (rows > 1)
+    assert pair.first.starts == ((0, 399) if rows > 1 else (0,))
+
+
+def test_the_lag_has_the_least_difference_and_not_the_largest_product() -> None:
+    """Half as large and the same, beside one at full size that is similar."""
+    large, small, other = (np.sin(rate * np.arange(300) + 2e-4 * np.arange(300)**2)[:, None]
+                           for rate in (0.05, 0.11, 0.17))
+    similar = 0.8 * large + 0.6 * other
+    first, second = (np.concatenate(parts) for parts in (
+        (large, 0.5 * small, similar[:20]), (0.5 * small, similar)))
+    pair = [Samples(('a',), 0.02 * np.arange(float(len(values))), values, *(
+        np.gradient(values, 0.02, axis=0),) * 2) for values in (first, second)]
+    assert align(pair[0], pair[1]).lag == pytest.approx(-6.0, abs=1e-3)
 
 
 @pytest.mark.parametrize(('rows', 'enough'), [(240, False), (262, True)])

@@ -189,8 +189,6 @@ def clock_steps(time: FloatArray) -> NDArray[np.int64]:
     rows = np.flatnonzero(np.isfinite(time) & ~_far(time))
     with np.errstate(over='ignore'):
         forward = np.diff(time[rows])
-    if not (forward < 0.0).any():
-        return np.empty(0, dtype=np.int64)
     step = float(np.median(forward[forward > 0.0])) if (forward > 0.0).any() else np.inf
     steps: list[int] = []
     for _ in range(MAX_CLOCK_STEPS):
@@ -317,8 +315,8 @@ def drop_stale_rows(log: RawLog) -> tuple[RawLog, list[str]]:
     standstill followed by a jump. At rest repeated rows are correct and remain. Reference and
     external wrench come from other sources and may continue.
     """
-    table = np.hstack([np.where(np.isfinite(values), values, 0.0)
-                       for name, values in channels(log).items() if name not in SEPARATE_CHANNELS])
+    table = np.hstack([np.nan_to_num(values) for name, values in channels(log).items()
+                       if name not in SEPARATE_CHANNELS])
     same = np.concatenate([[False], np.all(table[1:] == table[:-1], axis=1)])
     if not same.any():
         return log, []
