@@ -20,7 +20,7 @@ from robot_dynid.signals.averaging import (
     repeatability,
     shortest_period,
 )
-from robot_dynid.types import FloatArray, RawLog, Samples
+from robot_dynid.types import FloatArray, RawLog, Samples, take
 
 STEP = 0.02
 #: first stamp of the samples [s]
@@ -43,7 +43,7 @@ def samples_of(position: FloatArray, **tables: FloatArray) -> Samples:
 
 
 @pytest.mark.parametrize(('periods', 'repeats'), [
-    (1.05, False), (1.15, True), (1.9, True), (2.5, True), (0.9, False)])
+    (1.1, False), (1.11, True), (1.9, True), (2.5, True), (0.9, False)])
 def test_a_motion_repeats_after_its_period_with_a_tenth_of_overlap(
     periods: float, repeats: bool
 ) -> None:
@@ -53,6 +53,24 @@ def test_a_motion_repeats_after_its_period_with_a_tenth_of_overlap(
     assert find_period(replace(found, starts=(0, 50))) == 0
     assert find_period(samples_of(positions(time, 1.0)[:99])) == 0, 'two seconds at least'
     assert find_period(samples_of(positions(time)[:9])) == 0
+    short = samples_of(positions(STEP * np.arange(120), 2.0))
+    assert find_period(short) == 100
+    assert find_period(samples_of(positions(STEP * np.arange(120), 1.98))) == 0
+    states = np.resize([[2.0, 3.0], [0.0, 3.0], [-1.0, 0.0], [0.0, 1.0]], (10, 2))
+    coarse = replace(short.part(slice(0, 10)), time=0.5 * np.arange(10.0), position=states)
+    assert find_period(coarse) == 4 and find_period(coarse.part(slice(0, 9))) == 0
+
+
+@pytest.mark.parametrize(('share', 'found'), [(0.19, 0), (0.21, 600)])
+def test_both_ends_have_a_fifth_of_the_mean_power_to_repeat(share: float, found: int) -> None:
+    """Four seconds, again after another motion of eight."""
+    end = np.sin(1e-3 * np.arange(200)**2)
+    end -= end.mean()
+    other = np.cos(0.05 * np.arange(400) + 2e-4 * np.arange(400)**2)
+    other -= other.mean()
+    size = np.sqrt(share * (other @ other) / (end @ end * (4.0 - 2.0 * share)))
+    one = np.concatenate([size * end, other, size * end])
+    assert find_period(samples_of(np.column_stack([one, -3.0 * one]))) == found
 
 
 def test_what_differs_by_a_thousandth_of_the_variance_is_the_same_motion() -> None:
@@ -110,6 +128,29 @@ def test_the_longest_repetition_begins_and_ends_with_the_motion() -> None:
     assert longest_repetition(still, 4.0) is None and shortest_period(still) is None
 
 
+@pytest.mark.parametrize(('pause', 'length'), [(0.48, 11.52), (0.52, 20.0)])
+def test_what_a_pause_of_half_a_second_hides_counts_as_repeated(
+    pause: float, length: float
+) -> None:
+    """A shorter one is interpolated, which is another motion."""
+    log = log_of(0.0, 5.0, 0.0)
+    hidden = (log.time > BEGIN + 8.0) & (log.time < BEGIN + 8.0 + pause - 0.5 * STEP)
+    found = longest_repetition(take(log, ~hidden), 4.0)
+    assert found is not None and found.length == pytest.approx(length, abs=0.1)
+
+
+@pytest.mark.parametrize(('rows', 'period'), [(1520, 4.0), (1545, 15.0)])
+def test_a_period_is_preferred_to_longer_ones_from_six_tenths_of_what_they_repeat(
+    rows: int, period: float
+) -> None:
+    """Three waves of 4 s, and a smaller one of 3 s; all of it twice, or a little more."""
+    time = STEP * np.arange(rows)
+    phase = np.minimum(time % 15.0, 12.0) / 4.0 + np.maximum(time % 15.0 - 12.0, 0.0) / 3.0
+    wave = np.sin(2.0 * np.pi * phase) * np.where(time % 15.0 < 12.0, 1.0, 0.3)
+    found = shortest_period(RawLog('run', ('a',), time, wave[:, None]))
+    assert found is not None and found.period == pytest.approx(period, abs=0.01)
+
+
 def test_periods_are_counted_in_words() -> None:
     assert extent_text(Stretch(4.0, 0.0, 8.0)) == '2 periods'
     assert extent_text(Stretch(4.0, 0.0, 9.5)) == '2.38 periods'
@@ -117,7 +158,7 @@ def test_periods_are_counted_in_words() -> None:
 
 
 @pytest.mark.parametrize(('period', 'periods', 'found'), [
-    (4.0, 5.0, True), (2.1, 3.0, True), (4.0, 1.9, False)])
+    (4.0, 5.0, True), (2.1, 3.0, True), (4.0, 2.02, True), (4.0, 1.9, False)])
 def test_the_shortest_period_is_found_and_not_a_multiple(
     period: float, periods: float, found: bool
 ) -> None:
@@ -141,6 +182,8 @@ def test_signals_are_splined_where_pauses_are_short() -> None:
     np.testing.assert_allclose(parted, np.where(unknown, np.nan, grid**3), rtol=0.0, atol=1e-9)
     few = np.where(time < 3.0, cubes, np.nan)
     assert np.isnan(on_grid(time, few, grid, 9.0)).all()
+    np.testing.assert_allclose(on_grid(time, np.where(time < 4.0, cubes, np.nan), grid, 9.0),
+                               np.where(unknown, np.nan, grid**3), rtol=0.0, atol=1e-9)
 
 
 ARM = load_robot('planar_3r')
@@ -197,26 +240,26 @@ def test_whole_periods_lie_in_the_middle_of_the_motion(
     assert found.start == pytest.approx(BEGIN + start, abs=0.021)
 
 
-LAGS = 1e-3 * np.array([2.0, -1.0, 3.0, -2.0, 4.0])
+LAGS = 5e-4 * np.array([2.0, -1.0, 3.0, -2.0, 4.0])
 
 
-@pytest.mark.parametrize('given_period', [None, 4.0])
+@pytest.mark.parametrize(('given_period', 'share'), [(None, 0.2), (4.0, 0.95), (4.0, 1.05)])
 def test_the_period_is_the_slope_of_the_lags_with_its_deviation(
-    given_period: float | None
+    given_period: float | None, share: float
 ) -> None:
-    """A period given to four deviations of it is not corrected: the deviation here is 0.7 ms."""
+    """A period given to four deviations of it is not corrected: the deviation here is 0.4 ms."""
     time = 0.01 * np.arange(2020)
-    late = time - LAGS[np.minimum(time // 4.0, 4.0).astype(int)]
+    index = np.arange(5.0)
+    line, covariance = np.polyfit(index, LAGS, 1, cov='unscaled')
+    left = LAGS - np.polyval(line, index)
+    deviation = np.sqrt(left @ left / 3.0 * covariance[0, 0])
+    slope = 4.0 * share * deviation
+    late = time - (left + slope * index)[np.minimum(time // 4.0, 4.0).astype(int)]
     q = np.column_stack([positions(late), np.sin(np.pi * late)])
     found = average(ARM, RawLog('run', ARM.joints, time, q, None, q), Periodic(given_period, 0))
-    index = np.arange(5.0)
-    (slope, _), covariance = np.polyfit(index, LAGS, 1, cov='unscaled')
-    left = LAGS - np.polyval(np.polyfit(index, LAGS, 1), index)
-    deviation = np.sqrt(left @ left / 3.0 * covariance[0, 0])
     assert found.averaging is not None
     if given_period:
-        assert slope < 4.0 * deviation
-        assert found.averaging.period == 4.0 and found.notes == ()
+        assert (found.averaging.period == 4.0) is (share < 1.0) is (found.notes == ())
         return
     assert found.averaging.period == pytest.approx(4.0 + slope, abs=5e-5)
     (note,) = found.notes
@@ -274,6 +317,8 @@ def test_too_few_periods_are_counted() -> None:
         average(ARM, periods_of(2), Periodic(4.0))
     with pytest.raises(DataError, match=r'period of 0\.19 s is less than 20 samples'):
         average(ARM, periods_of(3), Periodic(0.19))
+    with pytest.raises(DataError, match=r'after the given period of 0\.201 s for less than'):
+        average(ARM, periods_of(3), Periodic(0.201))
     with pytest.raises(DataError, match=r'after the given period of 3 s for less than a period '
                        r'only; the nearest period is 4 s, repeated 3 times: give that'):
         average(ARM, periods_of(3), Periodic(3.0))

@@ -117,7 +117,7 @@ def longest_repetition(
     below ``share``. None if the motion does not repeat.
     """
     step = max(period / INSTANTS_PER_PERIOD, float(np.median(np.diff(log.time))))
-    delay = max(1, round(period / step))
+    delay = round(period / step)
     step = period / delay
     time = np.arange(log.time[0], log.time[-1] + 1e-6 * step, step)
     if len(time) <= delay:
@@ -378,7 +378,7 @@ def _clock_error(log: RawLog, stretch: Stretch, step: float) -> tuple[float, flo
     energy = float(index @ index)
     change = float(index @ lags) / energy
     left = lags - lags.mean() - change * index
-    spread = np.sqrt(float(left @ left) / max(whole - 2, 1)) if whole > 2 else step
+    spread = np.sqrt(float(left @ left) / (whole - 2)) if whole > 2 else step
     return change, spread / np.sqrt(energy)
 
 
