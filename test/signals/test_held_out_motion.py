@@ -290,7 +290,68 @@ def test_distinct_motion_counts_its_states_and_the_memory_of_filters():
         np.full(4, 99.0), states.sum(axis=0), (states**2).sum(axis=0)])
     counts = np.bincount(np.floor(fine / 0.2).astype(int))
     np.testing.assert_allclose(motion.seconds, 0.01 * counts)
-    assert motion.guard == 0.25 and DistinctMotion().guard == GUARD
+    assert motion.guard == 0.25 and DistinctMotion().guard == GUARD == 0.2
     assert motion.add(replace(line, cutoff=10.0)).tolist() == cells
     assert motion.guard == 0.25 and len(motion.seconds) == 5
     np.testing.assert_allclose(motion.moments[0], 198.0)
+
+
+def recording(position, velocity):
+    """Return samples at 100 Hz of joints with these positions and velocities (N, n)."""
+    names = tuple('abcd'[:position.shape[1]])
+    return Samples(names, 0.01 * np.arange(len(position)), position, velocity,
+                   np.zeros_like(position))
+
+
+def wave():
+    """Return positions and velocities (400, 1) of swings on a way that returns nowhere."""
+    time = 0.01 * np.arange(400)[:, None]
+    return np.sin(3.0 * time) + 2.0 * time, 3.0 * np.cos(3.0 * time) + 2.0
+
+
+def test_states_are_compared_with_those_of_batches_before_the_last_second():
+    """A motion of one second counts twice, because neighbouring seconds are not compared."""
+    phase = 2.0 * np.pi * 0.01 * np.arange(600)[:, None]
+    motion = DistinctMotion()
+    cells = motion.add(recording(np.sin(phase), 2.0 * np.pi * np.cos(phase)))
+    assert cells[10:200:20].tolist() == list(range(10))
+    assert motion.seconds.sum() == pytest.approx(2.0) and cells.max() == 9
+    assert (cells[210:300:20] % 5).tolist() == list(range(5))
+
+
+@pytest.mark.parametrize(('share', 'same'), [(0.048, True), (0.052, False)])
+@pytest.mark.parametrize('speed', [False, True])
+def test_states_within_a_twentieth_of_the_deviations_are_the_same(share, same, speed):
+    """Of position, or of speed; of all states so far, most of them elsewhere."""
+    position, velocity = wave()
+    far = np.hstack([position + 20.0, np.linspace(-1.0, 1.0, 400)[:, None]])
+    rates = np.hstack([velocity, np.linspace(-1.0, 1.0, 400)[:, None]])
+    once = np.hstack([position, 0.0 * position]), np.hstack([velocity, 0.0 * velocity])
+    deviation = np.std(np.concatenate([np.linspace(-1.0, 1.0, 400), np.zeros(800)]))
+    off = share * deviation * np.array([0.0, 1.0])
+    motion = DistinctMotion()
+    motion.add(recording(far, rates))
+    motion.add(recording(*once))
+    count = len(motion.seconds)
+    again = motion.add(recording(once[0] + off * (not speed), once[1] + off * speed))
+    assert np.all((again < count) == same)
+
+
+@pytest.mark.parametrize(('size', 'same'), [(0.95e-3, True), (1.05e-3, False)])
+def test_a_joint_that_deviates_by_less_than_a_millimetre_stands(size, same):
+    position, velocity = (np.hstack([one, 0.0 * one]) for one in wave())
+    motion = DistinctMotion()
+    motion.add(recording(position, velocity))
+    again = motion.add(recording(position + np.array([0.0, 2.0 * size]), velocity))
+    assert np.all((again < 20) == same)
+
+
+@pytest.mark.parametrize(('share', 'rests'), [(0.048, True), (0.052, False)])
+def test_an_arm_slower_than_a_twentieth_of_its_deviation_of_speed_rests(share, rests):
+    position, velocity = wave()
+    creep = share * np.std(np.concatenate([velocity[:, 0], np.zeros(100)]))
+    place = 5.0 + creep * 0.01 * np.arange(100.0)[:, None]
+    cells = DistinctMotion().add(recording(
+        np.concatenate([position, place]),
+        np.concatenate([velocity, np.full((100, 1), creep)])))
+    assert cells[410::20].tolist() == ([19] * 5 if rests else [20, 21, 22, 23, 24])
