@@ -86,14 +86,19 @@ def test_no_noise_of_the_motor_is_differentiated(robot: RobotModel) -> None:
     assert np.abs(acceleration - exact).max() < 1e-3 * np.abs(exact).max()
 
 
-def test_a_slip_between_periods_takes_the_encoder_out(robot: RobotModel) -> None:
+@pytest.mark.parametrize(('period', 'refused'), [(0.5, False), (1.5, True), (4.5, True)])
+def test_a_slip_between_periods_takes_the_encoder_out(
+    robot: RobotModel, period: float, refused: bool
+) -> None:
+    """Not in the first one, which is dropped."""
     log = recording()
     assert log.motor_position is not None
     slipped = log.motor_position + np.where(
-        (log.time > 4.5 * PERIOD)[:, None] & (np.arange(6) == 2), 0.01 * RATIO, 0.0)
+        (log.time > period * PERIOD)[:, None] & (np.arange(6) == 2), 0.01 * RATIO, 0.0)
     found, _, notes = deflection(robot, replace(log, motor_position=slipped))
-    assert np.isnan(found[:, 2]).all() and np.isfinite(np.delete(found, 2, axis=1)).all()
-    assert any('slipped' in note for note in notes)
+    assert np.isnan(found).all(axis=0).tolist() == [j == 2 and refused for j in range(6)]
+    assert np.isfinite(np.delete(found, 2, axis=1)).all()
+    assert any('slipped' in note for note in notes) is refused
 
 
 def test_a_pause_is_left_to_the_other_periods(robot: RobotModel) -> None:

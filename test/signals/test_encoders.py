@@ -344,6 +344,12 @@ def test_the_resolution_of_an_encoder_is_its_step() -> None:
     uneven = np.cumsum(np.where(np.arange(100) % 19 == 1, 1.5e-4, 1e-4))
     rare = np.cumsum(np.where(np.arange(100) % 25 == 7, 1.5e-4, 1e-4))
     assert resolution(uneven) == 0.0 and resolution(rare) > 0.0
+    # changes of up to twenty steps count, whole to a twentieth
+    for last, step in ((20.0, 2.0**-13), (21.0, 0.0)):
+        assert resolution(2.0**-13 * np.cumsum([*[1.0] * 20, last])) == step
+    for off, step in ((0.048, 1.0), (0.052, 0.0)):
+        alternating = np.cumsum(1.0 + off * (-1.0)**np.arange(41))
+        assert resolution(alternating) == pytest.approx(step)
 
 
 def test_noise_of_positions_is_that_of_fourth_differences_or_of_rounding() -> None:
@@ -407,3 +413,70 @@ def test_a_deflection_against_the_effort_is_a_swap_from_a_correlation_on(
     effort = np.column_stack([20.0 * along, np.asarray(log.effort)[:, 1:]])
     found = encoders_of(ARM, replace(log, effort=effort))[0].refused
     assert found.startswith('the motor lags behind the joint it drives') is swapped
+
+
+@pytest.mark.parametrize(('size', 'share', 'constant'), [
+    (0.3, 0.95, True), (0.3, 1.05, False), (1.0, 1.9, True), (1.0, 2.1, False)])
+def test_a_deflection_within_rounding_is_of_one_encoder_recorded_twice(
+    size: float, share: float, constant: bool
+) -> None:
+    """A billionth of the travel, at least of a radian."""
+    log = short_log(1.0, size=size)
+    assert log.motor_position is not None
+    log.motor_position[:, 0] = log.position[:, 0] + 0.5e-9 * share * np.sin(3.0 * SECONDS)
+    refused = encoders_of(ARM, log)[0].refused
+    assert refused.startswith('the deflection is constant') is constant
+
+
+def with_deflection(
+    deflection: FloatArray, seconds: FloatArray, constant: bool = True
+) -> RawLog:
+    """Return a recording of which the first joint deflects, by nothing of its effort."""
+    link = 0.5 * np.sin(np.outer(seconds, [9.0, 7.0, 8.0]))
+    effort = 20.0 * np.cos(np.outer(seconds, [3.0, 2.3, 1.7]))
+    if constant:
+        effort[:, 0] = 20.0
+    motor = link + 2e-6 * effort
+    motor[:, 0] = link[:, 0] + deflection
+    return RawLog('short', ARM.joints, seconds, link, effort=effort, motor_position=motor)
+
+
+@pytest.mark.parametrize(('share', 'slipped'), [(0.95, False), (1.05, True)])
+def test_a_slip_is_eight_times_the_scatter_of_half_seconds(share: float, slipped: bool) -> None:
+    """Two of three levels are 0.1 mrad to either side."""
+    time = 0.01 * np.arange(1003)
+    window = np.floor(time / 0.5 + 1e-9)
+    levels = 1e-4 * ((window + (window > 9.5) + 1.0) % 3.0 - 1.0)
+    jump = share * 8.0 * 1.4826e-4
+    refused = encoders_of(ARM, with_deflection(levels + jump * (time > 4.999), time))[0].refused
+    assert refused.startswith('their offset changes by +0.00') is slipped
+    assert refused.endswith('near 5.0 s: an encoder or the gear slipped') is slipped
+
+
+@pytest.mark.parametrize(('seconds', 'at', 'told'), [
+    (3.9, 2.0, ''), (4.1, 2.05, 'near 2.1 s'), (40.0, 13.4, 'near 13.4 s')])
+def test_slips_are_sought_in_eight_to_sixty_windows(seconds: float, at: float, told: str) -> None:
+    time = np.arange(0.0, seconds - 1e-9, 0.01)
+    found = encoders_of(ARM, with_deflection(2e-3 * (time > at), time))[0].refused
+    assert told in found and bool(told) is bool(found)
+
+
+@pytest.mark.parametrize(('share', 'removed'), [(0.97, False), (1.03, True)])
+@pytest.mark.parametrize('seconds', [10.0, 40.0])
+def test_an_offset_counts_from_five_deviations(
+    seconds: float, share: float, removed: bool
+) -> None:
+    """Errors are alike for half a second; what is less than the scatter is not told."""
+    time = np.arange(0.0, seconds - 1e-9, 0.01)
+    error = 1e-4 * np.sin(37.0 * time)
+    log = with_deflection(error, time, constant=False)
+    assert log.effort is not None
+    speed = np.gradient(log.position[:, 0], time)
+    columns = np.column_stack([np.ones(len(time)), log.effort[:, 0],
+                               np.clip(100.0 * speed, -1.0, 1.0), speed])
+    variance = np.linalg.inv(columns.T @ columns / len(time))[0, 0]
+    scatter = 1.4826 * np.median(np.abs(error))
+    offset = share * 5.0 * scatter * np.sqrt(variance / (2.0 * seconds))
+    found = encoders_of(ARM, with_deflection(error + offset, time, constant=False))[0]
+    assert found.refused == '' and bool(found.note) is (removed and seconds < 20.0)
+    assert found.offset == pytest.approx(offset if removed else 0.0, rel=0.03)

@@ -267,6 +267,13 @@ def test_the_period_is_the_slope_of_the_lags_with_its_deviation(
     assert note.endswith(f' +- {deviation:.1g} s')
 
 
+@pytest.mark.parametrize(('periods', 'words'), [(2, '+- 0.01 s'), (3, 'e-')])
+def test_the_deviation_of_a_period_seen_twice_is_that_of_a_step(periods: int, words: str) -> None:
+    """The lags of three periods have one degree of freedom."""
+    (note,) = average(ARM, periods_of(periods), Periodic(None, 0)).notes
+    assert note.startswith('run: the motion repeats after 4 +- ') and words in note
+
+
 @pytest.mark.parametrize(('clock', 'other'), [(1.0018, False), (1.0022, True), (0.9978, True)])
 def test_a_period_that_is_off_by_two_thousandths_is_another(clock: float, other: bool) -> None:
     log = periods_of(5, clock=clock)
