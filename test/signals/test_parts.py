@@ -12,7 +12,7 @@ from robot_dynid.errors import DataError
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.signals import parts
-from robot_dynid.signals.parts import PART_MARGIN, Parts, find_glances
+from robot_dynid.signals.parts import PART_MARGIN, Parts, Stretch, find_glances
 from robot_dynid.signals.prepare import Preprocessing, prepare, repair
 from robot_dynid.types import RawLog, Samples, take
 
@@ -97,12 +97,23 @@ def test_a_clock_that_is_set_back_begins_another_recording(
     assert rows >= len(time) - 1
 
 
+def test_parts_are_of_about_45000_rows_of_recordings_of_more_than_80000(
+    robot: RobotModel
+) -> None:
+    def count(rows: int) -> int:
+        zeros = np.zeros((rows, robot.n))
+        return len(Parts.of([RawLog('run', robot.joints, np.arange(float(rows)), zeros)]))
+
+    assert [count(rows) for rows in (80_000, 80_001, 112_499, 112_501)] == [1, 2, 2, 3]
+
+
 def test_short_recordings_stay_as_they_are(robot: RobotModel) -> None:
     log = recording(robot, 20.0)
     logs = Parts((log,))
     assert not logs.cut
     assert logs[0] is log
     assert logs.uncut('this')[0] is log
+    assert logs.stretches == (Stretch(0, 0, 5000, 0, 5000, cut=False),)
 
 
 def test_an_excerpt_is_spread_over_the_motion(robot: RobotModel) -> None:
@@ -145,6 +156,7 @@ def long_log(robot: RobotModel, share: float = 0.021, size: float = 0.5) -> RawL
     position[22_000:38_000, 1] = size * np.sin(0.01 * np.arange(16_000))
     position[41_000:42_000, 0] = size * share * np.sin(0.01 * np.arange(1000))
     position[:, 0] += position[:, 1]
+    position[50_000:] = np.nan  # which is no motion
     return RawLog('run', robot.joints, STAMPS, position, effort=1.0 + position)
 
 
@@ -158,6 +170,9 @@ def test_a_glance_ends_a_piece_after_the_last_that_moves_by_two_hundredths(
     assert (found.low, found.high, found.moving) == (10_000, high, moving)
     assert found.step == pytest.approx(0.004) and found.began == STAMPS[10_000]
     assert find_glances(log, 60_000) == ()
+    for time, step in ((STAMPS[::2].repeat(2), 0.008), (np.zeros(60_000), 1.0)):
+        assert [one.step for one in find_glances(replace(log, time=time), 9)] == [
+            pytest.approx(step)]
 
 
 @pytest.mark.parametrize(('size', 'moving'), [(0.45e-3, 6), (0.55e-3, 2)])
@@ -209,6 +224,8 @@ def test_recordings_too_long_for_one_piece_are_refused_with_their_rows(
     chosen = logs.select([False, True])
     assert chosen.sources == ('short',) and not chosen.cut and chosen.rows == 50
     assert [log.source for log in logs[-1:]] == ['short'] and logs[0].source == 'run'
+    monkeypatch.setattr('robot_dynid.signals.parts.WHOLE_ROWS', 60_000)
+    assert len(Parts(logs.recordings, 200_000, 1000)) == len(logs.uncut('payload')) == 2
     monkeypatch.setattr('robot_dynid.signals.parts.WHOLE_ROWS', 59_999)
     with pytest.raises(DataError) as raised:
         logs.uncut('payload')

@@ -7,10 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from robot_dynid.errors import DataError
 from robot_dynid.robot.robot_file import load_robot
-from robot_dynid.signals.prepare import FILTER_PERIODS, RESTING, Preprocessing, prepare, repair
+from robot_dynid.signals.prepare import Preprocessing, prepare, repair
 from robot_dynid.signals.stacked import drive_effort, efforts_of_equations
-from robot_dynid.types import FloatArray, RawLog, Samples, concatenate, interpolated
+from robot_dynid.types import FloatArray, RawLog, Samples, concatenate, interpolated, take
 
 
 def ramps(time: FloatArray) -> FloatArray:
@@ -57,9 +58,43 @@ def test_more_is_left_out_at_the_end_that_is_cut_off_in_motion(rests_first: bool
     found = prepare(robot, repair(robot, log), Preprocessing(
         cutoff, decimate=False, trim_rest=False))
     lost = [found.time[0] - time[0], time[-1] - found.time[-1]]
-    expected = [RESTING / cutoff, FILTER_PERIODS / cutoff]
+    expected = [0.5 / cutoff, 2.0 / cutoff]
     np.testing.assert_allclose(lost, expected if rests_first else expected[::-1],
                                rtol=0.0, atol=0.0101)
+
+
+ARM = load_robot('planar_3r')
+
+
+@pytest.mark.parametrize(('rows', 'omitted'), [(11, False), (12, True)])
+def test_where_efforts_are_missing_for_ten_steps_samples_are_omitted(
+    rows: int, omitted: bool
+) -> None:
+    """An effort is missing if it is more than a step and a half away, then two periods of 4 Hz."""
+    time = 0.01 * np.arange(1000)
+    effort = np.cos(np.outer(time, [1.0, 2.0, 3.0]))
+    effort[500:500 + rows, 1] = np.nan
+    log = RawLog('run', ARM.joints, time, np.sin(np.outer(time, [1.0, 2.0, 3.0])), effort=effort)
+    found = prepare(ARM, repair(ARM, log), Preprocessing(4.0, decimate=False))
+    inside = np.arange(50, 950)
+    np.testing.assert_allclose(found.time, time[np.delete(
+        inside, np.s_[451 - 50:561 - 50]) if omitted else inside], rtol=0.0, atol=1e-9)
+
+
+def test_margins_reach_as_far_as_the_filter() -> None:
+    """Four periods of the cut-off before and after the motion; five rows at rest are enough."""
+    time = 0.01 * np.arange(1000)
+    turn = np.clip(time - 3.0, 0.0, 4.0)
+    motion = np.tile(1.0 - np.cos(0.5 * np.pi * turn)[:, None], 3)
+    log = RawLog('run', ARM.joints, time, motion, effort=1.0 + motion)
+    found = prepare(ARM, repair(ARM, log), Preprocessing(5.0, decimate=False))
+    assert found.whole is not None and 2.9 < found.time[0] < 3.1
+    assert found.time[0] - found.whole.time[0] == pytest.approx(0.8, abs=0.011)
+    assert found.whole.time[-1] - found.time[-1] == pytest.approx(0.8, abs=0.011)
+    few = repair(ARM, take(log, slice(0, 5)))
+    assert prepare(ARM, few, Preprocessing(30.0)).time.tolist() == [0.02]
+    with pytest.raises(DataError, match='no stretch is longer than 0\\.133 s'):
+        prepare(ARM, repair(ARM, take(log, slice(0, 4))), Preprocessing(30.0))
 
 
 def test_the_noise_of_several_recordings_counts_by_their_length() -> None:
