@@ -27,7 +27,7 @@ from robot_dynid.plausibility.finding import (
 )
 from robot_dynid.plausibility.stamps import stamp_findings
 from robot_dynid.robot.robot_file import load_robot
-from robot_dynid.types import FloatArray, RawLog
+from robot_dynid.types import FloatArray, RawLog, take
 
 ROBOT = load_robot('planar_3r')
 STEP = 2.0**-7
@@ -90,6 +90,52 @@ def test_rows_that_alternate_are_of_several_publishers(
         assert f'and {50 if repeats else 0}% of the stamps repeat' in one.looks_like
 
 
+@pytest.mark.parametrize(('share', 'refused'), [(0.48, True), (0.52, False)])
+def test_publishers_alternate_by_twice_what_they_move_in_turn(share: float, refused: bool) -> None:
+    """Two milliradians in two rows; twenty steps at least, in rows without holes."""
+    log = log_of(regular(41))
+    offsets = 2e-3 / share * (np.arange(41) % 2)
+    log = replace(log, position=(1e-3 * np.arange(41) + offsets)[:, None] * np.ones(3))
+    found = stamp_findings(log)
+    assert len(found) == refused
+    if refused:
+        assert f'differ by 48% of what neighbours do ({2e-3 / share:.3g})' in found[0].looks_like
+    assert [len(stamp_findings(take(log, slice(0, rows)))) for rows in (20, 21)] == [0, refused]
+    for holes in (21, 22):
+        log.position[:holes, 1] = np.nan
+        assert bool(stamp_findings(log)) is (refused and holes == 21)
+
+
+@pytest.mark.parametrize(('repeats', 'back', 'size', 'refused'), [
+    (9, 1, 0.1, False), (11, 1, 0.1, True), (0, 2, 0.1, False), (0, 3, 0.1, True),
+    (11, 0, 0.9e-6, False), (11, 0, 1.2e-6, True)])
+def test_efforts_that_alternate_are_of_publishers_if_stamps_are_odd(
+    repeats: int, back: int, size: float, refused: bool
+) -> None:
+    """Above a tenth of repeated stamps, or two hundredths of steps back."""
+    time = regular(101)
+    time[2:2 * repeats + 2:2] = time[1:2 * repeats + 1:2]
+    time[50:50 + 3 * back:3] -= 5.5 * STEP
+    log = log_of(time, rate=0.0)
+    found = stamp_findings(replace(log, effort=size * (np.arange(101) % 2)[:, None] * np.ones(3)))
+    assert any('rows of effort alternate' in one.looks_like for one in found) is refused
+
+
+@pytest.mark.parametrize(('copies', 'words'), [(89, 'look rounded'), (91, 'count once')])
+def test_rows_with_repeated_stamps_are_copies_from_nine_tenths_on(
+    copies: int, words: str
+) -> None:
+    time = regular(801)
+    rows = np.arange(8, 801, 8)
+    time[rows] = time[rows - 1]
+    log = log_of(time)
+    for values in (log.position, log.effort):
+        assert values is not None
+        values[rows[:copies]] = values[rows[:copies] - 1]
+    (one,) = stamp_findings(log)
+    assert one.looks_like.startswith('12% of the stamps repeat') and words in one.looks_like
+
+
 @pytest.mark.parametrize(('share', 'told'), [(0.09, False), (0.12, True)])
 @pytest.mark.parametrize('copies', [True, False])
 def test_stamps_that_repeat_are_of_copies_or_rounded(
@@ -147,6 +193,43 @@ def test_an_excerpt_holds_motion_in_even_rows_and_its_travel(step: float, count:
     assert np.isnan(excerpt(ROBOT, replace(log, velocity=None)).integrated).all()
 
 
+def steady(step: float, count: int, torque: FloatArray | None = None) -> RawLog:
+    """Return joints that turn by 0.01 rad/s from a stamp of 3 s on."""
+    time = step * np.arange(count)
+    return RawLog('run', ROBOT.joints, 3.0 + time, 0.01 * time[:, None] * np.ones(3),
+                  effort=np.ones((count, 3)) if torque is None else torque[:, None] * np.ones(3))
+
+
+@pytest.mark.parametrize(('step', 'count', 'rows', 'starts'), [
+    # of ten seconds, eight at most; without a quarter of a second at the ends
+    (2.0**-4, 1280, 152, np.arange(0, 1280, 160)), (2.0**-4, 1601, 152, np.linspace(0, 1441, 8)),
+    # of a hundred rows at least
+    (0.25, 300, 96, [0, 100, 200]), (0.25, 10, 6, [0]), (0.25, 9, 0, [])])
+def test_windows_of_an_excerpt_are_spread_over_the_recording(
+    step: float, count: int, rows: int, starts: list[int]
+) -> None:
+    found = excerpt(ROBOT, steady(step, count))
+    first = np.floor(starts) + max(2, round(0.25 / step))
+    assert len(found) == rows * len(starts)
+    np.testing.assert_allclose(found.position[::rows or 1, 0], 0.01 * step * first,
+                               rtol=0.0, atol=5e-5)
+
+
+@pytest.mark.parametrize(('step', 'frequency'), [(0.01, 4.0), (0.1, 2.0)])
+def test_an_excerpt_passes_half_of_four_hertz_or_of_a_fifth_of_its_rate(
+    step: float, frequency: float
+) -> None:
+    wave = np.cos(2.0 * np.pi * frequency * step * np.arange(801) + 0.7)
+    found = excerpt(ROBOT, steady(step, 801, wave))
+    np.testing.assert_allclose(np.std(found.torque[15:50], axis=0), 0.5 * np.sqrt(0.5), rtol=0.03)
+
+
+def test_fast_rows_are_averaged_around_the_grid() -> None:
+    """What alternates every 4.9 ms would be a slow wave at every 10 ms."""
+    found = excerpt(ROBOT, steady(0.0049, 2001, (-1.0)**np.arange(2001)))
+    assert np.std(found.torque[10:-10]) < 0.1
+
+
 def test_excerpts_are_thinned_joined_and_shared_out() -> None:
     whole = excerpt(ROBOT, log_of(regular(1281)))
     count = len(whole)
@@ -201,6 +284,19 @@ def test_digests_are_of_pairs_of_rows_and_not_of_stamps_or_rest() -> None:
     assert [shared_share(whole, one) for one in few] == [0.0, 1.0]
     assert candidates(3, [whole, few[0], few[1]].__getitem__) == [(0, 2)]
     assert len(merge_digests([np.arange(3000, dtype=np.uint64)])) == 2048
+
+
+def test_digests_are_of_four_digits_and_shares_of_what_both_sketches_cover() -> None:
+    values = np.round(np.random.default_rng(0).uniform(1.0, 9.0, (200, 3)), 3)
+    log = RawLog('run', ROBOT.joints, regular(200), values, effort=10.0 * values)
+    whole = digests(log)
+    for off, same in ((3e-4, True), (-3e-4, True), (7e-4, False)):
+        other = digests(replace(log, position=values + off))
+        assert np.isin(other, whole).sum() == (199 if same else 0)
+    dense, sparse = np.arange(2048, dtype=np.uint64), 10 * np.arange(2048, dtype=np.uint64)
+    assert shared_share(dense, sparse) == 1.0
+    assert shared_share(sparse, dense) == pytest.approx(205 / 2048)
+    assert shared_share(dense[:2047], sparse) == pytest.approx(205 / 2048)
 
 
 def test_findings_are_sentences_that_are_read_back() -> None:
