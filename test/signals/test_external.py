@@ -23,6 +23,7 @@ from robot_dynid.plausibility.excerpt import excerpt
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.alignment import drop_stale_rows
 from robot_dynid.signals.averaging import Periodic, average
+from robot_dynid.signals.external import check_external
 from robot_dynid.signals.prepare import Preprocessing, prepare, repair
 from robot_dynid.types import FloatArray, RawLog, Samples, interpolated
 from robot_dynid.validation.forward_scores import forward_accelerations
@@ -212,3 +213,28 @@ def test_forward_dynamics_are_scored_with_it() -> None:
                       effort + external, external=external)
     np.testing.assert_allclose(forward_accelerations(loaded, samples),
                                loaded.forward(q, qd, effort, external), rtol=1e-9)
+
+
+@pytest.mark.parametrize(('factor', 'noise', 'step', 'told'), [
+    (0.48, 0.01, 0.01, '0.48'), (0.52, 0.01, 0.01, ''), (1.98, 0.01, 0.01, ''),
+    (2.02, 0.01, 0.01, '2'), (-1.0, 0.01, 0.01, '-1'),
+    # within five deviations, of noise that is alike for a quarter of a second, or a step
+    (-1.0, 2.2, 0.01, '-1'), (-1.0, 2.6, 0.01, ''), (-1.0, 150.0, 1.0, '-1'),
+    (-1.0, 160.0, 1.0, '')])
+def test_a_wrench_that_efforts_contradict_is_told(
+    factor: float, noise: float, step: float, told: str
+) -> None:
+    """By a factor below a half, or above two; noise (of this power) counts joint by joint."""
+    phase = 0.02 * np.pi * np.arange(1000)
+    wave, other = np.sin(phase), np.sqrt(noise) * np.cos(phase)
+    external = 3.0 * np.column_stack([wave, 0.0 * wave])
+    residual = 3.0 * np.column_stack([(1.0 - factor) * wave + other, 50.0 * other])
+    still = np.zeros((1000, 2))
+    samples = Samples(('a', 'b'), step * np.arange(1000.0), still, still, still, still, still,
+                      external=external)
+    expected = (f'the effort shows {told} times the external torque: check the sign (what the '
+                'surroundings exert on the link), the units (N, N m) and the frame of the wrench')
+    assert check_external(samples, residual) == (expected if told else '')
+    for silent in (replace(samples, external=None), replace(samples, external=still),
+                   samples.part(slice(0, 1))):
+        assert check_external(silent, residual[:len(silent)]) == ''

@@ -202,3 +202,42 @@ def test_the_noise_of_fewer_than_four_values_is_unknown():
     values = np.array([[0.0, 1.0], [5.0, -1.0], [0.0, 2.0], [7.0, 0.0]])
     np.testing.assert_array_equal(second_difference_noise(values[:3]), [0.0, 0.0])
     assert (second_difference_noise(values) > 0.0).all()
+
+
+@pytest.mark.parametrize('count', [30, 700])
+@pytest.mark.parametrize('cutoff', [3.3, 8.0, 60.0])
+def test_filters_are_those_of_scipy_with_padding_of_their_memory(count, cutoff):
+    """Three periods of the cut-off, or five times the inverse of the corner."""
+    values = np.random.default_rng(0).normal(size=(count, 2))
+    for order, periods, found in (
+            (4, 3.0, zero_phase_low_pass(values, cutoff, DT)),
+            (1, 2.5 / np.pi, first_order_zero_phase(values, 2.0 * np.pi * cutoff, DT))):
+        padding = min(count - 1, int(np.ceil(periods / (cutoff * DT))))
+        sections = signal.butter(order, cutoff, fs=1.0 / DT, output='sos')
+        expected = signal.sosfiltfilt(sections, values, axis=0, padlen=padding)
+        np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-9)
+    fast = first_order_zero_phase(values, 1.001 * np.pi / DT, DT)
+    np.testing.assert_array_equal(fast, values)
+
+
+@pytest.mark.parametrize(('noise', 'corner'), [((1e-4, 0.1), None), ((1e-2, 1e-3), 2.0 * np.pi)])
+def test_fused_velocity_is_the_complementary_filter_at_its_corner(noise, corner):
+    rng = np.random.default_rng(1)
+    position, velocity = (size * rng.normal(size=(300, 1)) for size in noise)
+    size = [1.4826 * np.median(np.abs(np.diff(one, n=3, axis=0))) / np.sqrt(20.0)
+            for one in (position, velocity)]
+    np.testing.assert_allclose(second_difference_noise(position), size[0], rtol=1e-12)
+    slope = derivative(position, DT)
+    expected = velocity + first_order_zero_phase(
+        slope - velocity, corner or size[1] / size[0], DT)
+    np.testing.assert_allclose(fuse_velocity(position, velocity, DT), expected, rtol=1e-12)
+    still = np.zeros((300, 1))
+    np.testing.assert_array_equal(fuse_velocity(still, velocity, DT), still)
+
+
+@pytest.mark.parametrize(('size', 'known'), [(0.95e-11, False), (1.05e-11, True)])
+def test_differences_below_rounding_are_no_noise(size, known):
+    """Third differences of values that alternate are eight times as large."""
+    values = 2.0 + size / 4.0 * (-1.0)**np.arange(50)[:, None]
+    assert second_difference_noise(values) == pytest.approx(
+        2.0 * 1.4826 * size / np.sqrt(20.0) if known else 0.0, rel=1e-3, abs=1e-20)

@@ -49,7 +49,7 @@ def check_external(samples: Samples, residual: FloatArray) -> str:
     """Return a warning if the effort contradicts the wrench, else ''.
 
     ``residual`` (N, n) [N m] is measured minus modelled effort of the samples. If the wrench is k
-    times as large as given, the residual is (k - 1) J^T w, less what the model absorbs.
+    times as large as given, the residual is (1 - k) J^T w, less what the model absorbs.
     """
     if samples.external is None or samples.measured is None:
         return ''
