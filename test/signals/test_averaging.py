@@ -299,3 +299,23 @@ def test_short_or_broken_motions_have_no_period() -> None:
     for none in (replace(whole, starts=(0, 500)), whole.part(slice(0, 9)),
                  whole.part(slice(0, 60))):
         assert find_period(none) == 0
+
+
+def test_harmonics_count_from_twenty_times_the_power_of_the_noise() -> None:
+    power = np.array([[0.0, 0.0, 0.0], [42.0, 0.0, 0.0], [38.0, 21.0, 0.0], [0.0, 19.0, 0.0]])
+    assert periodic.last_harmonic(power, np.array([2.0, 1.0, 1.0])) == [1, 2, 0]
+    time = np.arange(64.0) / 64.0
+    slow, fast = (size * np.cos(2.0 * np.pi * k * time)[:, None]
+                  for size, k in ((2.0, 3), (0.1, 9)))
+    for share, kept in ((0.95, True), (1.05, False)):
+        # of 64 samples a wave has the power (32 * 0.1)^2, and noise 64 times its variance
+        noise = np.array([np.sqrt(share * 3.2**2 / (64.0 * 20.0))])
+        np.testing.assert_allclose(periodic.drop_noise(slow + fast, noise), slow + kept * fast,
+                                   rtol=0.0, atol=1e-12)
+        expected = periodic.motion(slow + kept * fast, 20.0, 1.0 / 64.0, np.zeros(1))
+        for found, one in zip(periodic.motion(slow + fast, 20.0, 1.0 / 64.0, noise), expected,
+                              strict=True):
+            np.testing.assert_allclose(found, one, rtol=0.0, atol=1e-9)
+    for one in periodic.motion(1.0 - 2.0 * (np.arange(64.0)[:, None] % 2), 20.0, 1.0 / 64.0,
+                               np.zeros(1)):
+        np.testing.assert_allclose(one, 0.0, rtol=0.0, atol=1e-9)

@@ -46,8 +46,6 @@ def motion(
         spectrum[band + 1:, j] = 0.0
     spectrum *= _gain(count, cutoff, dt)
     rate = 1j * _rates(count, dt)[:, None]
-    if count % 2 == 0:
-        rate[-1] = 0.0  # the sign of the highest harmonic is unknown
     first = rate * spectrum
     return _back(spectrum, count), _back(first, count), _back(rate * first, count)
 
