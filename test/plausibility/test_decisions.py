@@ -51,8 +51,10 @@ def decide(patch: pytest.MonkeyPatch, options: Sequence[tuple[Explanation, Score
              for i, (one, _) in enumerate(options)]
 
     class Fits:
+        last: Sequence[Explained] = ()
+
         def __init__(self, excerpts: Sequence[Explained]) -> None:
-            pass
+            Fits.last = excerpts
 
         def scores(self, of: Any, orders: Any, factors: Any, rounds: int) -> list[Score]:
             full = [score for _, score in options]
@@ -170,14 +172,17 @@ def test_links_show_the_size_of_a_single_effort_by_their_share_of_it(
     assert len(decide(monkeypatch, options, stated)) == found
 
 
-@pytest.mark.parametrize(('change', 'left', 'found'), [
-    (Change(channels=('effort',)), 0.5 * np.exp(-0.31), 1),
-    (Change(channels=('effort',)), 0.5 * np.exp(-0.29), 0), (Change(), 0.5 * np.exp(-0.29), 1)])
-def test_swapped_efforts_lower_the_residual_of_both_joints(
-    monkeypatch: pytest.MonkeyPatch, change: Change, left: float, found: int
+@pytest.mark.parametrize(('kind', 'change', 'fall', 'found'), [
+    ('joint_order', Change(channels=('effort',)), 0.31, 1),
+    ('joint_order', Change(channels=('effort',)), 0.29, 0), ('joint_order', Change(), 0.29, 1),
+    ('position_unit', Change(velocity=np.ones(3)), 0.31, 1),
+    ('position_unit', Change(velocity=np.ones(3)), 0.29, 0), ('position_unit', Change(), 0.29, 1),
+    ('position_sign', Change(velocity=np.ones(3)), 0.29, 1)])
+def test_swapped_efforts_and_angles_of_another_unit_lower_the_residual_of_both_joints(
+    monkeypatch: pytest.MonkeyPatch, kind: str, change: Change, fall: float, found: int
 ) -> None:
-    then = score_of(by(20.0), left, weight=np.full(3, 0.1))
-    option = replace(told('joint_order', (0, 1)), change=change)
+    then = score_of(by(20.0), 0.5 * np.exp(-fall), weight=np.full(3, 0.1))
+    option = replace(told(kind, (0, 1)), change=change)
     assert len(decide(monkeypatch, [(option, then)])) == found
 
 
@@ -208,6 +213,39 @@ def test_units_of_time_are_tried_where_motion_says_so(
     found = decide(monkeypatch, [(option, replace(stated, parts=score_of(by(13.0)).parts))],
                    stated, [stated], in_unit=in_unit)
     assert (set(asked), len(found)) == ({1e-3} if tried else set(), int(limits > 6.0))
+
+
+@pytest.mark.parametrize(('rows', 'found'), [(20, 1), (19, 0)])
+def test_rows_in_another_unit_of_time_are_used_as_they_are_and_half_as_many_at_least(
+    monkeypatch: pytest.MonkeyPatch, rows: int, found: int
+) -> None:
+    few = replace(ROWS, **{name: getattr(ROWS, name)[:rows] for name in (
+        'position', 'velocity', 'acceleration', 'torque')})
+    option = replace(told('time_unit'), change=Change(time=1e-3))
+    stated = score_of(by(-6.1, 5))
+    assert len(decide(monkeypatch, [(option, score_of(by(13.0)))], stated,
+                      in_unit=lambda factor: few)) == found
+    assert [(len(one.rows), one.rows.step) for one in module.Fits.last] == [  # type: ignore
+        (rows, 4e-3)]
+
+
+@pytest.mark.parametrize(('part', 'found'), [(0, 1), (1, 0), (2, 1), (3, 1), (4, 1), (5, 1)])
+def test_travel_is_compared_again_where_velocities_change(
+    monkeypatch: pytest.MonkeyPatch, part: int, found: int
+) -> None:
+    """Here no joint travels, so that it counts for nothing."""
+    option = replace(told(), change=Change(velocity=np.full(3, 2.0)))
+    assert len(decide(monkeypatch, [(option, score_of(by(20.0, part)))])) == found
+
+
+@pytest.mark.parametrize(('links', 'limits', 'left', 'found'), [
+    (0.1, -0.2, 0.5, 1), (-0.1, 0.2, 0.5, 0), (-0.1, -0.2, 0.49, 1), (-0.1, -0.2, 0.51, 0)])
+def test_another_size_of_efforts_explains_them_or_makes_links_more_probable(
+    monkeypatch: pytest.MonkeyPatch, links: float, limits: float, left: float, found: int
+) -> None:
+    stated = score_of((0.0, 0.0, 0.0, 0.0, 5.0, 7.0))
+    then = score_of((0.0, 0.0, 0.0, 20.0, 5.0 + links, 7.0 + limits), left)
+    assert len(decide(monkeypatch, [(told('effort_scale'), then)], stated)) == found
 
 
 @pytest.mark.parametrize(('worse', 'found'), [(1.8, 1), (1.9, 0)])
@@ -288,3 +326,26 @@ def test_an_arm_of_another_size_beats_each_of_fourteen_masses(
     for mass in (masses[3], masses[-1]):
         better[0] = mass
         assert not module.causes(ROBOT, 'run', ROWS)
+
+
+@pytest.mark.parametrize(('true', 'told'), [
+    (37.0, '+37'), (59.4, '+59'), (-12.7, '-13'), (30.1, '+30')])
+def test_the_zero_of_a_joint_is_refined_to_a_degree(
+    monkeypatch: pytest.MonkeyPatch, true: float, told: str
+) -> None:
+    """From one of 30 degrees in halved steps of 16."""
+
+    class Fits:
+        def __init__(self, excerpts: Sequence[Explained]) -> None:
+            self.angles = [float(np.degrees((ROWS.position - one.rows.position)[0, 1]))
+                           for one in excerpts]
+
+        def scores(self, of: Any, orders: Any, factors: Any, rounds: int) -> list[Score]:
+            return [score_of(by(400.0 - abs(self.angles[k] - true)), 0.3) for k in of]
+
+    monkeypatch.setattr(module, 'Fits', Fits)
+    monkeypatch.setattr(module, 'explanations', lambda _: iter([module.zero(3, 1, 30.0)]))
+    monkeypatch.setattr(Explained, 'score', lambda self, rounds=4: STATED)
+    (finding,) = module.causes(ROBOT, 'run', ROWS)
+    assert finding.looks_like.startswith(f'the zero looks {told} degrees off: ')
+    assert finding.joints == ('joint_2',)
