@@ -11,7 +11,8 @@ from robot_dynid.errors import DataError
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.signals.prepare import Preprocessing, prepare, repair
 from robot_dynid.signals.stacked import drive_effort, efforts_of_equations
-from robot_dynid.types import FloatArray, RawLog, Samples, concatenate, interpolated, take
+from robot_dynid.signals.unfiltered import unfiltered
+from robot_dynid.types import FloatArray, Part, RawLog, Samples, concatenate, interpolated, take
 
 
 def ramps(time: FloatArray) -> FloatArray:
@@ -95,6 +96,42 @@ def test_margins_reach_as_far_as_the_filter() -> None:
     assert prepare(ARM, few, Preprocessing(30.0)).time.tolist() == [0.02]
     with pytest.raises(DataError, match='no stretch is longer than 0\\.133 s'):
         prepare(ARM, repair(ARM, take(log, slice(0, 4))), Preprocessing(30.0))
+
+
+@pytest.mark.parametrize('lag', [0.013, -0.013])
+def test_unfiltered_stretches_hold_efforts_at_their_instants_without_the_lag(lag: float) -> None:
+    """Known external torque, and motors behind the joints; a part has its own rows only."""
+    drive = replace(ARM.drive, kind='current', gains=np.array([2.0, -4.0, 0.5]), elastic=(1,))
+    robot, time = replace(ARM, drive=drive), 3.0 + 0.01 * np.arange(300)
+    motion = np.sin(np.outer(time, [1.0, 2.0, 3.0]))
+    effort = np.outer(time, [1.0, -1.0, 2.0])
+    bend = 1e-3 * drive.gains * np.cos(np.outer(time, [3.0, 5.0, 7.0]))
+    log = RawLog('run', ARM.joints, time, motion, effort=effort, motor_position=motion + bend,
+                 temperature=20.0 + np.outer(time, [1.0, 2.0, 3.0]),
+                 external_torque=np.outer(time, [7.0, 8.0, 9.0]), began=1.0)
+    log.effort[50] = np.nan
+    repaired = repair(robot, log)
+    (found,) = unfiltered(robot, repaired, lag)
+    np.testing.assert_allclose(found.time, time, rtol=0.0, atol=1e-9)
+    motors = repaired.parts[0].motor_position
+    assert motors is not None and found.temperature is not None and found.began == 1.0
+    np.testing.assert_array_equal(found.position, np.hstack([
+        repaired.parts[0].position, motors[:, 1:2]]))
+    stamps = np.delete(time, 50) - lag
+    stamps = stamps[(stamps >= time[0]) & (stamps <= time[-1])]
+    assert len(stamps) == 297
+    np.testing.assert_allclose(found.stamps, stamps, rtol=0.0, atol=1e-9)
+    drives = np.outer(stamps + lag, [2.0, 4.0, 1.0])
+    np.testing.assert_allclose(found.effort, np.column_stack([
+        drives + np.outer(stamps, [7.0, 8.0, 9.0]), drives[:, 1]]), rtol=1e-9)
+    np.testing.assert_allclose(found.temperature, 20.0 + np.outer(
+        stamps, [1.0, 2.0, 3.0, 2.0]), rtol=1e-9)
+    place = Part(4.0, 5.0, 2.0, 'run')
+    (part,) = unfiltered(robot, repair(robot, replace(log, part=place)), lag)
+    np.testing.assert_allclose(part.time, time[100:200], rtol=0.0, atol=1e-9)
+    assert part.began == 2.0 and part.stamps[0] >= 4.0 - 1e-9 and part.stamps[-1] <= 5.0
+    one = replace(log, part=replace(place, stop=4.005))
+    assert unfiltered(robot, repair(robot, one), lag) == ()
 
 
 def test_the_noise_of_several_recordings_counts_by_their_length() -> None:
