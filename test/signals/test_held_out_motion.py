@@ -270,6 +270,8 @@ def test_cells_of_many_states_are_found_again(monkeypatch):
     ([1.0] * 15, 1.4, [0, 0, 0, -1, -1, 1, -1, -1, 2, -1, -1, 3, -1, -1, 4]),
     ([np.inf] * 10, 0.0, [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]),
     ([1.0] * 5, 1.0, [0, 1, 2, 3, 4]),  # no fold consists of guards
+    # by their middles: half of the long one is in the fifth part
+    ([1.0] * 5 + [3.0], 0.0, [0, 0, 1, 2, 2, 3]),
     ([8.0, 1.0, 1.0], 0.0, [0, 1, 1]), ([1.0, 1.0, 1.0], 0.0, [0, 1, 2]), ([], 0.0, [])])
 def test_motion_is_dealt_out_in_five_parts_with_guards_between(seconds, guard, expected):
     assert folds(np.array(seconds), guard).tolist() == expected
@@ -343,6 +345,7 @@ def test_a_joint_that_deviates_by_less_than_a_millimetre_stands(size, same):
     motion = DistinctMotion()
     motion.add(recording(position, velocity))
     again = motion.add(recording(position + np.array([0.0, 2.0 * size]), velocity))
+    assert motion.guard == 0.2  # without a cut-off
     assert np.all((again < 20) == same)
 
 
@@ -355,3 +358,13 @@ def test_an_arm_slower_than_a_twentieth_of_its_deviation_of_speed_rests(share, r
         np.concatenate([position, place]),
         np.concatenate([velocity, np.full((100, 1), creep)])))
     assert cells[410::20].tolist() == ([19] * 5 if rests else [20, 21, 22, 23, 24])
+
+
+@pytest.mark.parametrize('turned', ['position', 'velocity'])
+def test_whole_turns_are_removed_from_positions_only(turned):
+    position, velocity = wave()
+    motion = DistinctMotion()
+    motion.add(recording(position, velocity))
+    again = motion.add(recording(position + 2.0 * np.pi * (turned == 'position'),
+                                 velocity + 2.0 * np.pi * (turned == 'velocity')))
+    assert np.all((again < 20) == (turned == 'position'))
