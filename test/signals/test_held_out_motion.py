@@ -368,3 +368,14 @@ def test_whole_turns_are_removed_from_positions_only(turned):
     again = motion.add(recording(position + 2.0 * np.pi * (turned == 'position'),
                                  velocity + 2.0 * np.pi * (turned == 'velocity')))
     assert np.all((again < 20) == (turned == 'position'))
+
+
+@pytest.mark.parametrize(('rows', 'same'), [(8, False), (14, True)])
+def test_a_cell_is_that_of_most_of_its_states(rows, same):
+    """Of twenty states every fourth is compared; the others are elsewhere by the second joint."""
+    position, velocity = (np.hstack([one, 0.0 * one]) for one in wave())
+    motion = DistinctMotion()
+    motion.add(recording(position, velocity))
+    away = (np.arange(400) % 20 >= rows)[:, None] * np.array([0.0, 1.0])
+    again = motion.add(recording(position + away, velocity))
+    assert np.all((again[25:] < 20) == same)
