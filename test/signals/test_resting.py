@@ -148,6 +148,64 @@ def test_a_wave_at_the_border_of_two_octaves_is_kept_and_steps_just_below_are_no
     np.testing.assert_allclose(steps, low, rtol=0.0, atol=0.01)
 
 
+@pytest.mark.parametrize(('share', 'kept'), [(0.95, False), (1.05, True)])
+def test_a_wave_is_kept_from_three_times_the_flicker_in_its_octave(
+        share: float, kept: bool) -> None:
+    """Of 3 Hz, between low-passes of 2 and 4 Hz; flicker alternates from reading to reading."""
+    time = np.arange(0.0, 20.0, DT)
+    inner = (time > 2.0) & (time < 11.0)
+    wave, flicker = np.sin(6.0 * np.pi * time), 0.2 * (-1.0)**np.arange(len(time))
+    low, high = (1.0 / (1.0 + (3.0 / corner)**8) for corner in (2.0, 4.0))
+    # half of the power of differences, of which 2 of 50 Hz are in the octave
+    size = 0.2 * np.sqrt(share * 3.0 * 2.0 / 50.0 * 2.0 / (0.5 * (high - low)**2))
+    found = at_rest(size * wave + flicker, time, DT, rounded=False) @ wave[inner]
+    assert found / (size * wave[inner] @ wave[inner]) == pytest.approx(
+        high if kept else low, abs=0.03)
+
+
+@pytest.mark.parametrize(('share', 'kept'), [(0.95, False), (1.05, True)])
+def test_a_wave_is_kept_from_85_hundredths_of_the_power_below_it(share: float, kept: bool) -> None:
+    """Which halves from octave to octave: here 5.56 Hz, two above 1 Hz."""
+    time = np.arange(0.0, 20.0, DT)
+    inner = (time > 2.0) & (time < 11.0)
+    slow, wave = np.sin(2.0 * np.pi * time), np.sin(100.0 / 9.0 * np.pi * time)
+
+    def octave(hertz: float, low: float) -> float:
+        first, second = (1.0 / (1.0 + (np.tan(np.pi * hertz * DT) / np.tan(
+            np.pi * corner * DT))**8) for corner in (low, 2.0 * low))
+        return float(second - first)
+
+    passed = octave(50.0 / 9.0, 4.0)
+    size = 0.3 * np.sqrt(0.85 * 0.5 * share) / passed
+    found = at_rest(0.3 * slow + size * wave, time, DT, rounded=False) @ wave[inner]
+    assert found / (size * wave[inner] @ wave[inner]) == pytest.approx(
+        passed if kept else 0.0, abs=0.02)
+    # the last octave ends below four tenths of the rate
+    fast = np.sin(406.0 / 9.0 * np.pi * time)
+    found = at_rest(0.3 * fast, time, DT, rounded=False) @ fast[inner]
+    assert found / (0.3 * fast[inner] @ fast[inner]) == pytest.approx(
+        octave(203.0 / 9.0, 16.0), abs=0.02)
+
+
+def test_averages_fade_in_over_a_quarter_of_a_second_beside_motion() -> None:
+    """Velocities tell their share: here they are one as measured, and nothing by the average."""
+    ramp = np.linspace(0.0, 1.0, 200)
+    position = np.concatenate([ramp, np.ones(300), 2.0 - ramp[::-1]])[:, None]
+    log = RawLog('run', ('a',), DT * np.arange(700), position, np.ones((700, 1)))
+    readings = STEP * (np.arange(60)[:, None] % 3)
+    (rows,) = resting(position[:, 0], readings[:, 0], DT)
+    found = remove_flicker(log, readings, DT).velocity
+    assert found is not None
+    near = DT * np.minimum(np.arange(700) - rows.start + 1, rows.stop - np.arange(700))
+    np.testing.assert_allclose(found[:, 0], 0.5 + 0.5 * np.cos(np.pi * np.clip(
+        near / 0.25, 0.0, 1.0)), rtol=0.0, atol=1e-9)
+    still = remove_flicker(replace(log, position=np.ones((700, 1))), readings, DT).velocity
+    np.testing.assert_allclose(still, 0.0, rtol=0.0, atol=1e-9)
+    for dt, velocity in ((0.24, 0.0), (0.26, 1.0)):  # too few samples of what a reading changes in
+        slow = remove_flicker(replace(log, position=np.ones((700, 1))), readings, dt).velocity
+        np.testing.assert_allclose(slow, velocity, rtol=0.0, atol=1e-9)
+
+
 def test_recordings_with_motor_states_stay_as_they_are() -> None:
     rng = np.random.default_rng(0)
     time, position = true_motion(rng)

@@ -139,6 +139,16 @@ def test_a_steady_stretch_lasts_and_is_a_share_of_its_motion(
         assert back[0].speed == pytest.approx(-motion.speed)
 
 
+@pytest.mark.parametrize(('steps', 'steady'), [(18, False), (19, True)])
+def test_a_steady_stretch_of_few_rows_per_second_has_sixteen(steps: int, steady: bool) -> None:
+    """At 20 Hz: without one row for each speed and window at both ends."""
+    time = 0.05 * np.arange(100)
+    own = 0.01 * np.clip(np.arange(100.0) - 40.0, 0.0, steps)
+    position = np.column_stack([own, 0.0 * own])
+    (motion,) = single_joint_motions(time, position, position, LEAST)
+    assert motion.steady is steady and len(motion.position) == 16 * steady
+
+
 def test_a_joint_that_sticks_moves_in_jerks_at_its_mean_speed() -> None:
     """From three parts on; twice it is two motions, and after half a second of rest as many."""
     (stuck,) = motions_of((1.0, 0.0), *[(0.15, 0.2), (0.3, 0.0)] * 5, (1.0, 0.0))
