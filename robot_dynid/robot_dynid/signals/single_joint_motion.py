@@ -261,8 +261,6 @@ class _Part:
         velocity = self.speed[:, joint]
         alone = self.rest & (self.mover == joint)
         way = np.where(np.abs(velocity) > STANDING, np.sign(velocity), 0.0)
-        if not np.any(alone & (way != 0.0)):
-            return
         seconds = max(self.time[-1] - self.time[0], 1e-9)
         max_pause = round(STICKING * (len(self.time) - 1) / seconds)
         for first, last in stretches(way, alone, max_pause):
