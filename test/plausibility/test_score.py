@@ -129,6 +129,8 @@ def test_joints_move_by_two_hundredths_in_some_of_the_rows() -> None:
     assert not Explained(ROBOT, excerpt_of(0.9 * position)).moves.any()
     many = Explained(ROBOT, excerpt_of(np.tile(poses(np.ones(3)), (5, 1))))
     assert many.moves.all() and many.count == 20.0 and many.poses == 1.0
+    slow = np.outer(np.arange(300.0), [0.9e-4, 1.1e-4, 0.0])
+    assert Explained(ROBOT, excerpt_of(slow)).moves.tolist() == [False, True, False]
     steps = np.repeat(np.arange(30.0), 40)
     jumps = Explained(ROBOT, excerpt_of(np.outer(steps, [0.21, 0.0, 0.0])))
     assert not jumps.moves.any() and jumps.poses == 20.0

@@ -191,6 +191,7 @@ ROBOTS = {
 RECORDED: dict[str, dict[str, Any]] = {
     'loads at the ends': {}, 'links far off': {'links': 0.8, 'seed': 4},
     'joints at rest': {'links': 0.1, 'still': (0, 4)},
+    'heavy joints at rest': {'links': 0.1, 'still': (1, 2)},
     'compensated gravity': {'links': 0.1, 'robot': PUMA.with_gravity(np.zeros(3))}}
 
 
@@ -215,8 +216,8 @@ def case(name: str) -> Explained:
 
 
 CASES = ('as described', 'units', 'loads at the ends', 'links far off', 'pushed',
-         'lighter than described', 'joints at rest', 'coupled motors', 'no inertials',
-         'compensated gravity', 'springs', 'every third row')
+         'lighter than described', 'joints at rest', 'heavy joints at rest', 'coupled motors',
+         'no inertials', 'compensated gravity', 'springs', 'every third row')
 
 
 @pytest.mark.parametrize('rounds', [1, 4])

@@ -181,9 +181,9 @@ def encoder(robot: RobotModel, tracks: Sequence[Track], joint: int) -> Encoder:
             slope, rest = stiff, remainder
     if _scatter(rest) > FOLLOWS * max(abs(slope), 1e-3) * travel:
         return Encoder(refused=_mismatch_text(robot, tracks, joint))
-    factor, refused = _factor(slope, ratio)
-    if refused:
-        return Encoder(refused=refused)
+    factor = _factor(slope, ratio)
+    if isinstance(factor, str):
+        return Encoder(refused=factor)
     scaled = replace(track, motor=track.motor / factor)
     note = '' if factor == 1.0 else f'divided by the gear ratio {factor:g}'
     if np.ptp(scaled.motor - scaled.link) <= ENCODER_ROUNDING * max(travel, 1.0):
@@ -245,23 +245,23 @@ def _is_recognised(slope: float, ratio: float | None) -> bool:
         ratio is not None and _near(slope * ratio, 1.0))
 
 
-def _factor(slope: float, ratio: float | None) -> tuple[float, str]:
+def _factor(slope: float, ratio: float | None) -> float | str:
     """Return the divisor of the motor angle, or the reason why it is unknown."""
     if _near(slope, 1.0):
-        return 1.0, ''
+        return 1.0
     if ratio is not None and _near(slope, ratio):
-        return ratio, ''
+        return ratio
     measured = f'they turn {slope:.4g} times as far as the joint'
     if _near(slope, -1.0) or (ratio is not None and _near(slope, -ratio)):
         stated = '' if ratio is None else f', the gear ratio is {ratio:g}'
-        return 1.0, f'{measured}{stated}: correct its sign'
+        return f'{measured}{stated}: correct its sign'
     if ratio is None:
         side = '' if abs(slope) > 1.0 else ' (below one: the sides may be swapped)'
-        return 1.0, (f'{measured}{side}, and the gear ratio is missing: put gear_ratios into the '
-                     'robot YAML, or divide the motor states by the gear ratio')
+        return (f'{measured}{side}, and the gear ratio is missing: put gear_ratios into the '
+                'robot YAML, or divide the motor states by the gear ratio')
     if _near(slope * ratio, 1.0):
-        return 1.0, f'{measured}, one over the gear ratio: motor and link side are swapped'
-    return 1.0, f'{measured}, the gear ratio in the robot YAML is {ratio:g}: correct it'
+        return f'{measured}, one over the gear ratio: motor and link side are swapped'
+    return f'{measured}, the gear ratio in the robot YAML is {ratio:g}: correct it'
 
 
 def _remove_offset(track: Track, so_far: Encoder) -> Encoder:
@@ -349,13 +349,14 @@ def _slip(time: FloatArray, rest: FloatArray) -> tuple[float, float] | None:
         return None
     windows = np.array_split(np.arange(len(rest)), count)
     level = np.array([np.median(rest[w]) for w in windows])
-    best = (np.inf, 0, 0.0, 0.0)
-    for k in range(2, count - 1):
-        level_before, level_after = np.median(level[:k]), np.median(level[k:])
-        error = np.abs(level - np.where(np.arange(count) < k, level_before, level_after))
-        best = min(best, (float(error.sum()), k, float(level_after - level_before),
-                          float(1.4826 * np.median(error))))
-    cost, k, jump, scatter = best
+
+    def change(k: int) -> tuple[float, int, float, float]:
+        before, after = np.median(level[:k]), np.median(level[k:])
+        error = np.abs(level - np.where(np.arange(count) < k, before, after))
+        return (float(error.sum()), k, float(after - before),
+                float(1.4826 * np.median(error)))
+
+    cost, k, jump, scatter = min(map(change, range(2, count - 1)))
     flat = float(np.abs(level - np.median(level)).sum())
     near = float(np.median(level[k:k + 3]) - np.median(level[max(k - 3, 0):k]))
     clear = abs(jump) > SLIP * scatter and abs(near) > 0.5 * abs(jump) and cost < 0.5 * flat
