@@ -31,6 +31,7 @@ from robot_dynid.signals.alignment import (
 )
 from robot_dynid.signals.filters import derivative
 from robot_dynid.signals.prepare import (
+    CUTOFFS,
     Preprocessing,
     Repaired,
     check_usable,
@@ -311,6 +312,12 @@ def test_joints_move_above_two_hundredths_of_their_peak_and_a_milliradian_per_se
     assert moving(samples).tolist() == [1.0, 1.0, 0.0, 1.0, 1.0]
 
 
+def test_cutoffs_that_are_tried_are_about_half_as_high_again_from_two_hertz_on():
+    ratios = np.divide(CUTOFFS[1:], CUTOFFS[:-1])
+    assert CUTOFFS[0] == 2.0 and CUTOFFS[-1] == 110.0
+    assert np.all((ratios > 1.4) & (ratios < 1.6))
+
+
 def test_cutoffs_are_limited_by_the_rate_and_delays_by_joint():
     settings = Preprocessing(40.0, encoder_delays=(0.0, 2e-3, -1e-3))
     assert late_encoders(settings.encoder_delays) == [(1, 2e-3), (2, -1e-3)]
@@ -326,12 +333,13 @@ def test_velocity_that_is_late_by_a_twentieth_of_a_step_is_corrected(robot, late
 
 
 @pytest.mark.parametrize(('key', 'low', 'high'), [
-    ('cutoff', 0.01, 1e4), ('effort_lag', -10.0, 10.0), ('rate', 1.0, 1e5)])
+    ('cutoff', 0.01, 1e4), ('effort_lag', -10.0, 10.0), ('rate', 1.0, 1e5),
+    ('encoder_delays', -0.1, 0.1)])
 def test_settings_of_preprocessing_have_limits(key, low, high):
     for edge, beyond in ((low, low - 0.1 * abs(low)), (high, 1.1 * high)):
-        recipe_from_dict({key: edge})
+        recipe_from_dict({key: {'j': edge} if key == 'encoder_delays' else edge})
         with pytest.raises(UsageError, match=key):
-            recipe_from_dict({key: beyond})
+            recipe_from_dict({key: {'j': beyond} if key == 'encoder_delays' else beyond})
 
 
 @pytest.mark.parametrize(('findings', 'hint'), [
