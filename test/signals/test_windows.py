@@ -61,11 +61,12 @@ def test_a_window_stands_behind_a_name(text, file, window):
     ('run.csv[-3:]', r'seconds since the recording began must be within|-3'),
     ('run.csv[nan:]', 'finite number'),
     ('run.csv[a:3]', "'a' is not a number of seconds; a window is"),
-    ('run.csv[0:1e99]', '1e'),
+    ('run.csv[0:1e99]', '1e'), ('run.csv[1.1e7:]', '1e'),
 ])
 def test_windows_that_cannot_be_are_refused(text, message):
     with pytest.raises(UsageError, match=message):
         split_window(text)
+    assert Window(0.0, 1e7).stop == 1e7
 
 
 @pytest.mark.parametrize('suffix', ['.csv', '.csv.gz'])
@@ -157,6 +158,14 @@ def test_clock_that_was_set_back_makes_windows_ambiguous(log):
         cut_window(replace(log, time=time), Window(1.0))
     with pytest.raises(DataError, match='no stamps'):
         cut_window(replace(log, time=np.full_like(time, np.nan)), Window(1.0))
+    for back in (0.95, 1.05):  # less than a second is jitter
+        time = log.time.copy()
+        time[800:] -= back + 0.005
+        if back < 1.0:
+            assert len(cut_window(replace(log, time=time), Window(0.0, 3.0)).time) == 600
+            continue
+        with pytest.raises(DataError, match=r'goes back by 1\.05 s'):
+            cut_window(replace(log, time=time), Window(1.0))
 
 
 def test_rows_without_a_stamp_stay_inside(log):
