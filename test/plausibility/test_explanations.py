@@ -227,6 +227,7 @@ def test_velocities_unrelated_to_the_motion_are_left_out() -> None:
         ((0,), 'velocities are unrelated to the motion'),
         ((1,), 'velocities look 1.06 times too large'),
         *(((j,), 'velocities are unrelated to the motion') for j in (1, 2))]
+    assert found[1].remedy == 'divide its velocities by 1.06, or leave velocities out'
     assert np.isnan(found[0].change.rows(ROWS).integrated).tolist() == [[True, False, False]] * 20
 
 
