@@ -20,6 +20,7 @@ from robot_dynid.signals.averaging import (
     repeatability,
     shortest_period,
 )
+from robot_dynid.signals.prepare import Preprocessing, prepare
 from robot_dynid.types import FloatArray, RawLog, Samples, take
 
 STEP = 0.02
@@ -210,6 +211,18 @@ def test_the_mean_period_has_the_deviation_of_single_samples() -> None:
     assert len(mean.time) == 400 and found.step == pytest.approx(0.01)
     whole = average(ARM, periods_of(5), Periodic(4.0, 0)).averaging
     assert whole is not None and whole.periods == 5 and whole.start == pytest.approx(0.0)
+
+
+def test_samples_of_a_mean_period_lie_between_those_of_the_periods_beside_it() -> None:
+    """As far as the filter reaches: four periods of its cut-off."""
+    found = prepare(ARM, average(ARM, periods_of(5), Periodic(4.0)), Preprocessing(
+        5.0, decimate=False, trim_rest=False))
+    assert found.whole is not None and found.rows is not None
+    rows = np.arange(-80, 480)[:len(found.whole)]
+    assert len(rows) >= 559
+    np.testing.assert_allclose(found.time, 0.01 * np.arange(400), rtol=0.0, atol=1e-9)
+    np.testing.assert_allclose(found.whole.time, 0.01 * rows, rtol=0.0, atol=1e-9)
+    np.testing.assert_array_equal(found.whole.position, found.position[rows % 400])
 
 
 @pytest.mark.parametrize(('clock', 'words'), [

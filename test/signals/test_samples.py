@@ -82,6 +82,35 @@ def test_where_efforts_are_missing_for_a_tenth_of_a_second_samples_are_omitted(
         inside, np.s_[437 - 64:578 - 64]) if omitted else inside], rtol=0.0, atol=1e-9)
 
 
+def test_efforts_with_their_own_stamps_are_measured_within_the_motion_where_all_is_known() -> None:
+    """Between rows with a known external torque; positions there are on straight lines."""
+    time = 3.0 + 0.01 * np.arange(200)
+    motion = np.sin(np.outer(time, [3.0, 5.0, 7.0]))
+    stamps = np.arange(2.9, 5.2, 0.013)
+    effort = np.outer(stamps, [1.0, -1.0, 2.0])
+    effort[40, 1] = np.nan
+    torque = np.ones((200, 3))
+    torque[50:60] = np.nan
+    log = RawLog('run', ARM.joints, time, motion, effort=np.ones((200, 3)),
+                 effort_messages=(stamps, effort), external_torque=torque)
+    inside = (stamps >= 3.0) & (stamps <= time[-1]) & (np.arange(len(stamps)) != 40)
+    known = inside & ((stamps <= time[49]) | (stamps >= time[60]))
+    for one, rows in ((replace(log, external_torque=None), inside), (log, known)):
+        (found,) = repair(ARM, one).measured
+        np.testing.assert_array_equal(found.time, stamps[rows])
+        np.testing.assert_array_equal(found.effort, effort[rows])
+        assert found.joint_torque is None
+        np.testing.assert_allclose(found.position, np.column_stack([
+            np.interp(stamps[rows], time, column) for column in motion.T]), rtol=0.0, atol=1e-9)
+
+
+def test_a_row_between_two_gaps_is_omitted_and_two_are_not() -> None:
+    rows = np.concatenate([np.arange(100), [200, 300, 301], 400 + np.arange(100)])
+    motion = np.sin(np.outer(0.01 * rows, [1.0, 2.0, 3.0]))
+    parts = repair(ARM, RawLog('run', ARM.joints, 0.01 * rows, motion, effort=1.0 + motion)).parts
+    assert [len(one.time) for one in parts] == [100, 2, 100]
+
+
 def test_margins_reach_as_far_as_the_filter() -> None:
     """Four periods of the cut-off before and after the motion; five rows at rest are enough."""
     time = 0.01 * np.arange(1000)
