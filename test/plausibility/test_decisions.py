@@ -109,6 +109,24 @@ def test_nothing_is_found_if_what_is_no_fault_is_as_good_within_six_nats(
     assert len(decide(monkeypatch, single, first=[options[0][1], STATED])) == 1
 
 
+@pytest.mark.parametrize(('kind', 'looks'), [('velocity', 'A'), ('effort_scale', 'A or B')])
+def test_remedies_of_the_same_kind_are_named_once_but_for_sizes_of_efforts(
+    monkeypatch: pytest.MonkeyPatch, kind: str, looks: str
+) -> None:
+    options = [(told(kind, looks=name, remedy=f'do {name}'), score_of(by(nats), 0.3))
+               for name, nats in (('A', 20.0), ('B', 19.5))]
+    (finding,) = decide(monkeypatch, options)
+    assert finding.looks_like.partition(':')[0] == looks
+
+
+def test_efforts_of_another_size_that_is_no_fault_hide_no_other_finding(
+    monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = [(told(), score_of(by(20.0), 0.3)),
+               (told('effort_scale', remedy=''), score_of(by(19.0), 0.3))]
+    assert [one.kind for one in decide(monkeypatch, options)] == ['velocity']
+
+
 @pytest.mark.parametrize(('nats', 'found'), [(1.1, 1), (0.9, 0)])
 def test_explanations_that_gain_a_nat_in_the_first_pass_are_fitted(
     monkeypatch: pytest.MonkeyPatch, nats: float, found: int
