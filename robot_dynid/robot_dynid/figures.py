@@ -77,6 +77,18 @@ def band(x: FloatArray, low: FloatArray, high: FloatArray, name: str, colour: st
             'name': name, 'line': {'width': 0}, 'hoverinfo': 'skip'}
 
 
+def shade(start: float, stop: float, colour: str) -> Spec:
+    """Return a shape over the whole height of a figure, from ``start`` to ``stop`` of its x."""
+    return {'type': 'rect', 'x0': start, 'x1': stop, 'y0': 0, 'y1': 1, 'yref': 'paper',
+            'fillcolor': colour, 'line': {'width': 0}}
+
+
+def mark(x: float, colour: str, dash: str) -> Spec:
+    """Return a line over the whole height of a figure at ``x``."""
+    return {'type': 'line', 'x0': x, 'x1': x, 'y0': 0, 'y1': 1, 'yref': 'paper',
+            'line': {'color': colour, 'dash': dash}}
+
+
 def axis(title: str = '', more: Spec | None = None) -> Spec:
     """Return an axis with a title in words and unit; ``more`` are other keys of the schema."""
     return {**({'title': {'text': title}} if title else {}), **(more or {})}

@@ -34,6 +34,14 @@ def test_every_joint_has_a_frame_of_its_own_in_the_figure() -> None:
     assert np.linalg.norm(np.diff(expected, axis=0), axis=1).min() > 0.1, 'they are apart'
 
 
+def test_the_arm_is_seen_from_thirty_degrees_beside_x_and_twenty_five_above_the_floor() -> None:
+    around, up = np.radians(30.0), np.radians(25.0)
+    towards = [np.cos(up) * np.cos(around), np.cos(up) * np.sin(around), np.sin(up)]
+    np.testing.assert_allclose(VIEW @ towards, 0.0, rtol=0.0, atol=1e-12)
+    np.testing.assert_allclose(VIEW @ VIEW.T, np.eye(2), rtol=0.0, atol=1e-12)
+    assert VIEW[0, 1] > 0.0 and VIEW[0, 2] == 0.0 and VIEW[1, 2] > 0.0  # y to the right, z up
+
+
 def test_links_axes_and_tip_are_where_the_motion_has_its_middle() -> None:
     ranges = np.array([[-1.0, 0.0], [0.2, 1.0], [0.0, 1.4]])
     model = replace(PLANAR, trained=Trained({'position': ranges}))

@@ -31,13 +31,13 @@ def plain() -> IdentifiedModel:
 
 
 def test_base_parameters_are_marked_by_their_relative_deviation(plain: IdentifiedModel) -> None:
-    shares = np.resize([0.09, 0.11, 0.29, 0.31], len(plain.values))
-    model = replace(plain, std=shares * np.abs(plain.values),
+    shares = np.resize([0.1, 0.11, 0.3, 0.31], len(plain.values))
+    model = replace(plain, values=np.full(len(shares), -10.0), std=10.0 * shares,
                     record=FitRecord(degrees_of_freedom=7.0, friction_spread={'dry': 0.123}))
     section = parameters.base_parameters(model)
     (table,) = section.tables
     assert [row.mark for row in table.rows][:4] == ['', 'fair', 'fair', 'poor']
-    assert [row.cells[4] for row in table.rows][:4] == ['9.0', '11.0', '29.0', '31.0']
+    assert [row.cells[4] for row in table.rows][:4] == ['10.0', '11.0', '30.0', '31.0']
     assert section.title == f'All {len(model.values)} base parameters'
     assert section.folded and table.words
     assert [row.cells[2] for row in table.rows] == [number(one, 2) for one in model.std.tolist()]
@@ -70,6 +70,9 @@ def test_the_strongest_correlations_are_named(
     (map_,) = section.figures[0].spec['data']
     np.testing.assert_allclose(map_['z'], matrix, rtol=0.0, atol=6e-4)
     assert (map_['zmin'], map_['zmax'], map_['x']) == (-1, 1, map_['y'])
+    assert map_['colorscale'] == [[0.0, '@series5'], [0.5, '@paper'], [1.0, '@series0']]
+    layout = section.figures[0].spec['layout']
+    assert layout['xaxis']['dtick'] == layout['yaxis']['dtick'] == 1  # every name
 
 
 def test_parameters_without_a_deviation_have_no_correlation(plain: IdentifiedModel) -> None:
@@ -169,7 +172,7 @@ def test_an_outline_is_that_of_an_ellipsoid_seen_along_any_axis() -> None:
 def test_a_sheet_has_mass_centre_and_principal_moments_of_a_link(plain: IdentifiedModel) -> None:
     links_ = np.array(plain.robot.nominal)
     links_[2] = parameters_from_com(2.3456, np.array([0.1, -0.02, 0.003]),
-                                    np.diag([0.3, 0.1, 0.2]))
+                                    np.diag([0.346, 0.123, 0.234]))
     standard = np.zeros(len(plain.reduction.standard))
     standard[:30] = links_.ravel()
     model = replace(plain, feasible=standard, values=plain.reduction.base(standard))
@@ -177,7 +180,7 @@ def test_a_sheet_has_mass_centre_and_principal_moments_of_a_link(plain: Identifi
     nominal = plain.robot.nominal[2, 0]
     assert (mass.value, mass.unit, mass.note) == ('2.35', 'kg', f'nominal {nominal:.3g} kg')
     assert (centre.value, centre.unit) == ('100, -20, 3', 'mm')
-    assert (inertia.value, inertia.unit) == ('0.1, 0.2, 0.3', 'kg m²')
+    assert (inertia.value, inertia.unit) == ('0.12, 0.23, 0.35', 'kg m²')
     assert (mass.origin, centre.origin, inertia.origin) == ('combination', 'prior', 'prior')
     assert parameters.sheets(model)[2][0].text == \
         '3 measured, 1 only in combination, 6 from the prior'

@@ -87,9 +87,9 @@ def changes(found: Sequence[Difference]) -> Spec:
                  for one in shown]
         curves.append(figures.bars([one.joint for one in shown], sizes, effect, figures.series(i)))
     line = {'type': 'line', 'x0': 0, 'x1': 1, 'xref': 'paper', 'y0': 1, 'y1': 1,
-            'line': {'color': figures.POOR, 'width': 1.5, 'dash': 'dash'}}
+            'line': {'color': figures.POOR, 'dash': 'dash'}}
     return figures.figure(curves, axis(), axis('difference / its 95 % interval', FROM_ZERO),
-                          {'height': 300, 'shapes': [line]})
+                          {'shapes': [line]})
 
 
 def _errors(scores: Mapping[str, Validation]) -> Section:

@@ -102,21 +102,17 @@ def external_torque(model: IdentifiedModel, events: ContactEvents, j: int) -> Sp
     rows = extremes((events.torque[:, j],), CONTACT_POINTS)
     time, dotted = events.time[rows], {'line': {'dash': 'dot'}}
     curves = [
-        line(time, high[rows], 'threshold', figures.SOFT, 1.0, dotted),
-        line(time, low[rows], 'threshold', figures.SOFT, 1.0, {**dotted, 'showlegend': False}),
+        line(time, high[rows], 'threshold', figures.SOFT, more=dotted),
+        line(time, low[rows], 'threshold', figures.SOFT, more={**dotted, 'showlegend': False}),
         line(time, events.torque[rows, j], 'external torque', figures.MODEL)]
     joint = model.joints[j]
     spans = [(c.start, c.stop, '@residual/18') for c in events.contacts if c.joint == joint]
     blind = [(b.start, b.stop, '@measured/25') for b in events.blind
              if b.joint == joint and not b.begins]
-    for name, there, colour in (('contact', spans, '@residual/18'),
-                                ('blind', blind, '@measured/25')):
+    for name, there in (('contact', spans), ('blind', blind)):
         if there:  # for the legend alone
-            curves.append(points([np.nan], [np.nan], name, colour, more={
-                'marker': {'symbol': 'square', 'size': 12}}))
-    shapes = [{'type': 'rect', 'x0': start, 'x1': stop, 'y0': 0, 'y1': 1, 'yref': 'paper',
-               'fillcolor': colour, 'line': {'width': 0}} for start, stop, colour in
-              (*spans, *blind)]
+            curves.append(points([np.nan], [np.nan], name, there[0][-1], more={
+                'marker': {'symbol': 'square'}}))
     return figures.figure(curves, axis('time [s]'),
                           axis(f'external torque [{unit(model.robot, j)}]'),
-                          {'height': 260, 'shapes': shapes})
+                          {'shapes': [figures.shade(*span) for span in (*spans, *blind)]})

@@ -59,7 +59,7 @@ def split(validation: Validation, model: IdentifiedModel) -> ByJoint:
         curves = [line(time, values, cause, figures.series(i))
                   for i, (cause, values) in enumerate(parts.items()) if np.nanmax(np.abs(values))]
         charts[j] = (Figure(figures.figure(
-            curves, axis('time [s]'), axis(f'effort [{unit(robot, j)}]'), {'height': 240}),
+            curves, axis('time [s]'), axis(f'effort [{unit(robot, j)}]')),
             'Where the effort goes', 'The curves add up to the predicted effort; the model '
             'must know the largest best.', link=TIME),)
     return charts
@@ -77,9 +77,9 @@ def scatter(validation: Validation, model: IdentifiedModel) -> ByJoint:
         charts[j] = (Figure(figures.figure(
             [points(measured[thin], predicted[thin], 'samples', f'{figures.MODEL}/45',
                     {'marker': {'size': 3}, 'hoverinfo': 'skip', 'showlegend': False}),
-             line(ends, ends, 'equal', figures.INK, 1.0, {'showlegend': False})],
+             line(ends, ends, 'equal', figures.INK, more={'showlegend': False})],
             axis(f'measured effort [{of}]'), axis(f'predicted effort [{of}]'),
-            {'height': 320, 'hovermode': 'closest'}), 'Predicted over measured effort',
+            {'hovermode': 'closest'}), 'Predicted over measured effort',
             'Points off the line at one end: a wrong scale; a gap about zero: friction.'),)
     return charts
 
@@ -100,8 +100,8 @@ def simulated(validation: Validation, model: IdentifiedModel) -> ByJoint:
                 curves.append(line(_with_gaps(one.time), _with_gaps(
                     one.positions[name][:, :, j]), words, colour))
         charts[j] = (Figure(figures.figure(
-            curves, axis('time [s]'), axis(f'position [{length(model.robot, j)}]'),
-            {'height': 260}), 'Simulated and measured position',
+            curves, axis('time [s]'), axis(f'position [{length(model.robot, j)}]')),
+            'Simulated and measured position',
             f'Every piece starts at a measured state and runs under the {_driven_by(model)}; the '
             'gap at its end is the error of the simulation.'),)
     return charts
@@ -126,15 +126,15 @@ def horizons(validation: Validation, model: IdentifiedModel) -> Section:
     drawn = []
     for j, name in enumerate((*robot.joints, 'tip')):
         scale, of = (1e3, 'mm') if name == 'tip' else (1.0, length(robot, j))
-        curves = [line(INSTANTS, scale * values[:, j], words, colour, 2.0, {'showlegend': False})
+        curves = [line(INSTANTS, scale * values[:, j], words, colour, more={'showlegend': False})
                   for key, words, colour in (
                       (CONTROL, 'baseline', figures.CONTROL),
                       (MODEL, 'identified', figures.MODEL))
                   if (values := errors.errors.get(key)) is not None]
         drawn.append(Figure(figures.figure(curves, axis('horizon [s]'), axis(
-            f'RMS error [{of}]', FROM_ZERO), {'height': 200, 'margin': {'t': 6}}), name))
+            f'RMS error [{of}]', FROM_ZERO)), name))
     stopped = f', of which {errors.stopped} stopped' if errors.stopped else ''
-    reached = np.isfinite(errors.errors[MODEL][:, 0])
+    reached = np.isfinite(errors.errors[MODEL]).all(axis=1)
     tables: tuple[Table, ...] = ()
     if reached.any():
         over = {words: 1e3 * np.sqrt(np.mean(errors.errors[key][reached]**2, axis=0))
@@ -165,32 +165,28 @@ def prediction(traces: Sequence[Trace], row: tuple[int, int], unit: str) -> Spec
         curves.append(on(points(
             curve.reversals, np.zeros(len(curve.reversals)), 'reversal', figures.SOFT,
             more={'hoverinfo': 'skip', 'marker': {'symbol': 'line-ns', 'size': 14, 'line': {
-                'width': 1.2, 'color': figures.SOFT}}}), 3))
+                'width': 1, 'color': figures.SOFT}}}), 3))
     if len(curve.outliers):
-        ring = {'symbol': 'circle-open', 'size': 8, 'line': {'width': 1.5}}
+        ring = {'symbol': 'circle-open'}
         curves.append(on(points(curve.outliers[:, 0], curve.outliers[:, 1], 'far outside',
                                 figures.POOR, more={'hoverinfo': 'skip', 'marker': ring}), 2))
     several, instants = len(traces) > 1, curve.time[np.isfinite(curve.time)]
     span = [float(instants[0]), float(instants[-1])]
     shapes, notes = _recordings(traces) if several else ([], [])
-    shapes += [{'type': 'rect', 'x0': start, 'x1': stop, 'y0': 0, 'y1': 1, 'yref': 'paper',
-                'fillcolor': '@measured/25', 'line': {'width': 0}}
-               for start, stop in curve.gaps]
+    shapes += [figures.shade(*gap, '@measured/25') for gap in curve.gaps]
     return figures.stacked(
         curves, axis('time [s], recordings one after the other' if several else 'time [s]',
                      more={'range': span}),
         [(axis(f'effort [{unit}]'), 2.0), (axis(f'residual [{unit}]'), 1.0)],
         {'yaxis3': {'overlaying': 'y2', 'range': [0, 1], 'visible': False, 'fixedrange': True},
-         'height': 380, 'shapes': shapes, 'annotations': notes,
-         'legend': {'y': 1.03 if several else 1.0}})
+         'height': 380, 'shapes': shapes, 'annotations': notes, 'legend': {'y': 1.03}})
 
 
 def _recordings(traces: Sequence[Trace]) -> tuple[list[Spec], list[Spec]]:
     """Return lines where recordings begin, and their names where they are few."""
     starts = thinning.offsets(traces)
     names = file_names([trace.source for trace in traces])
-    lines = [{'type': 'line', 'x0': start, 'x1': start, 'y0': 0, 'y1': 1, 'yref': 'paper',
-              'line': {'color': figures.SOFT, 'width': 1, 'dash': 'dot'}} for start in starts]
+    lines = [figures.mark(start, figures.SOFT, 'dot') for start in starts]
     notes = [{'x': start, 'y': 1.0, 'yref': 'paper', 'text': _short(names[trace.source]),
               'showarrow': False, 'xanchor': 'left', 'yanchor': 'bottom', 'font': {'size': 10},
               'name': 'wide'}  # for wide pages alone
@@ -240,12 +236,12 @@ def friction(
         points(speed[thin], measured[thin], 'samples', '@measured/25',
                {'marker': {'size': 3}, 'hoverinfo': 'skip'}),
         points(middle, data, 'measured, median and quartiles', figures.CONTROL,
-               {'error_y': {'type': 'data', 'symmetric': False, 'width': 0, 'thickness': 1.5,
+               {'error_y': {'type': 'data', 'symmetric': False, 'width': 0,
                             'array': figures.packed(high - data), 'color': figures.CONTROL,
                             'arrayminus': figures.packed(data - low)}}),
-        line(middle, law, 'model', figures.MODEL, width=2)]
+        line(middle, law, 'model', figures.MODEL)]
     return figures.figure(
         curves, axis(f'speed [{units[0]}]'),
         axis(f'friction [{units[1]}]',
              {'range': [float(inner[0]) - reach, float(inner[1]) + reach]}),
-        {'height': 320, 'hovermode': 'closest'})
+        {'hovermode': 'closest'})

@@ -117,15 +117,15 @@ def curve_figure(curve: CurveSummary, units: tuple[str, str]) -> Spec:
         speed, friction, low, high = (np.asarray(one) for one in (
             law.speed, law.friction, law.lower, law.upper))
         curves = [figures.band(speed, low, high, '95 % band', figures.MODEL),
-                  line(speed, friction, curve.law, figures.MODEL, width=2)]
+                  line(speed, friction, curve.law, figures.MODEL)]
     curves.append(figures.points(
         [p.speed for p in points], [p.friction for p in points], 'sweeps', figures.CONTROL,
-        more={'marker': {'size': 7}, 'error_y': {
+        more={'error_y': {
             'type': 'data', 'array': figures.packed([p.upper - p.friction for p in points]),
-            'color': figures.CONTROL, 'thickness': 1.6, 'width': 4}}))
+            'color': figures.CONTROL}}))
     ticks = figures.tick_names(points[0].speed, points[-1].speed)
     return figures.figure(curves, axis(f'speed [{units[0]}]', {'type': 'log', **ticks}),
-                          axis(f'friction [{units[1]}]', FROM_ZERO), {'height': 320})
+                          axis(f'friction [{units[1]}]', FROM_ZERO))
 
 
 def predictions_beside(model: IdentifiedModel, validation: Validation) -> tuple[Section, ...]:

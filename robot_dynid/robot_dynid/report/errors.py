@@ -57,9 +57,10 @@ def profile(quantity: FloatArray, error: FloatArray, edges: FloatArray) -> Error
     bins = np.searchsorted(edges[1:-1], quantity)
     count = np.bincount(bins, minlength=len(edges) - 1).astype(np.float64)
     total = np.bincount(bins, square, minlength=len(edges) - 1)
-    share = count / max(len(error), 1)
+    share = count / len(error)
     enough = share >= LEAST_BIN_SHARE * min(1.0, RANGE_BINS / len(count))
-    rms = np.sqrt(np.divide(total, count, out=np.zeros_like(total), where=count > 0.0))
+    with np.errstate(invalid='ignore'):  # empty bins
+        rms = np.sqrt(total / count)
     return ErrorProfile(edges, np.where(enough, rms, np.nan), share,
                         float(np.sqrt(np.mean(square))))
 
@@ -99,9 +100,9 @@ def spectrum(traces: Sequence[Trace], row: int) -> tuple[FloatArray, FloatArray,
     """
     trace = max(traces, key=lambda t: len(t.time))
     size = min(SPECTRUM_SAMPLES, len(trace.time))
-    starts = np.arange(0, len(trace.time) - size + 1, max(size // 2, 1))
+    starts = np.arange(0, len(trace.time) - size + 1, size // 2)
     window = np.hanning(size + 1)[:-1]
-    step, scale = thinning.mean_step(trace), max(float(np.sum(window**2)), 1e-12)
+    step, scale = thinning.mean_step(trace), float(np.sum(window**2))
     rows = []
     for signal in (trace.measured[:, row] - trace.predicted[:, row], trace.measured[:, row]):
         cut = np.lib.stride_tricks.sliding_window_view(signal, size)[starts]
@@ -124,7 +125,7 @@ def errors(validation: Validation, model: IdentifiedModel) -> tuple[Section, ...
     by_joint = {name: profiles(traces, i, joint) for i, (name, joint) in enumerate(rows)}
     spectra = {name: spectrum(traces, i) for i, name in enumerate(by_joint)}
     sizes = {name: float(np.sqrt(np.mean(np.concatenate(
-        [t.measured[:, i] for t in traces])**2))) or 1.0 for i, name in enumerate(by_joint)}
+        [t.measured[:, i] for t in traces])**2))) or np.nan for i, name in enumerate(by_joint)}
     text = ('Error that grows at low speed is friction; with load, gears or inertials; with '
             'position, cables, ripple or a wrong axis; over time, warming up.')
     at = ' or '.join(dict.fromkeys(length(robot, joint) for _, joint in rows))
@@ -158,9 +159,8 @@ def _by(found: dict[str, dict[str, ErrorProfile]], sizes: dict[str, float], kind
         x = 100.0 * one.middle / max(float(one.edges[-1]), 1e-12) if kind == LOAD else one.middle
         y, colour = 100.0 * one.error / sizes[name], figures.series(i)
         curves.append(line(x, y, name, colour, more={} if kind == TIME else {
-            'mode': 'lines+markers', 'marker': {'size': 4}, 'connectgaps': True}))
-    return figures.figure(curves, axis(title), axis('error / effort, RMS [%]', FROM_ZERO),
-                          {'height': 250})
+            'mode': 'lines+markers', 'connectgaps': True}))
+    return figures.figure(curves, axis(title), axis('error / effort, RMS [%]', FROM_ZERO))
 
 
 def spectra_figure(
@@ -173,7 +173,7 @@ def spectra_figure(
     across, up = ({'type': 'log', **figures.tick_names(float(values.min()), float(values.max()))}
                   if values.size else {} for values in map(np.concatenate, zip(*drawn)))
     return figures.figure(curves, axis('frequency [Hz]', across), axis(
-        f'error in each band, RMS [{units}]', up), {'height': 250})
+        f'error in each band, RMS [{units}]', up))
 
 
 def _largest(heads: Sequence[str], found: dict[str, dict[str, ErrorProfile]],
@@ -226,7 +226,7 @@ def correlation(traces: Sequence[Trace], joints: Sequence[str]) -> Spec:
     curves = [line(*thinning.autocorrelation(traces, i), joint, figures.series(i))
               for i, joint in enumerate(joints)]
     return figures.figure(curves, axis('lag [s]'), axis(
-        'autocorrelation of the residual', more={'range': [-1.05, 1.05]}), more={'height': 250})
+        'autocorrelation of the residual', more={'range': [-1.05, 1.05]}))
 
 
 def histogram(traces: Sequence[Trace], joints: Sequence[str]) -> Spec:
@@ -234,12 +234,12 @@ def histogram(traces: Sequence[Trace], joints: Sequence[str]) -> Spec:
     edges = np.linspace(-4.0, 4.0, 81)
     middle = 0.5 * (edges[1:] + edges[:-1])
     normal = np.exp(-0.5 * middle**2) / np.sqrt(2 * np.pi)
-    curves = [line(middle, normal, 'normal', figures.LINE, 0.0,
-                   {'fill': 'tozeroy', 'fillcolor': '@measured/25'})]
+    curves = [line(middle, normal, 'normal', figures.LINE, more={
+        'fill': 'tozeroy', 'fillcolor': '@measured/25'})]
     for i, joint in enumerate(joints):
         error = thinning.residuals(traces, i)
-        size = float(np.sqrt(np.mean(error**2))) or 1.0
-        density = np.histogram(error / size, edges)[0] / max(len(error), 1) / (edges[1] - edges[0])
+        size = float(np.sqrt(np.mean(error**2))) or np.nan
+        density = np.histogram(error / size, edges)[0] / len(error) / (edges[1] - edges[0])
         curves.append(line(middle, density, joint, figures.series(i)))
     return figures.figure(curves, axis('residual / RMS of the residual'),
-                          axis('density', FROM_ZERO), more={'height': 250})
+                          axis('density', FROM_ZERO))

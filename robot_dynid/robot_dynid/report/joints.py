@@ -15,8 +15,12 @@ from robot_dynid.types import FloatArray
 from robot_dynid.validation.effort_parts import CAUSES
 from robot_dynid.validation.validate import Validation
 
-#: direction from which the arm is seen: x to the lower left, y to the right, z up
-VIEW = np.array([[-0.5, np.sqrt(0.75), 0.0], [-0.25, -0.25 / np.sqrt(0.75), 0.9]])
+#: direction from which the arm is seen, about z from x, and above the floor [rad]
+AZIMUTH, ELEVATION = np.radians((30.0, 25.0))
+#: parallel projection: x to the lower left, y to the right, z up
+VIEW = np.array([[-np.sin(AZIMUTH), np.cos(AZIMUTH), 0.0],
+                 [-np.sin(ELEVATION) * np.cos(AZIMUTH), -np.sin(ELEVATION) * np.sin(AZIMUTH),
+                  np.cos(ELEVATION)]])
 #: length of the axes of a frame over the size of the arm
 FRAME_SHARE = 0.09
 #: distance of the names from the arm, and the width they take, over the size of the arm
@@ -45,8 +49,7 @@ def causes(validation: Validation, model: IdentifiedModel) -> Spec:
             out=np.zeros(n), where=whole > 0.0)
         if share.any():
             bars.append(figures.bars(model.joints, share, cause, figures.series(i)))
-    return figures.figure(bars, axis(), axis('RMS over that of the effort [%]', FROM_ZERO),
-                          {'height': 320})
+    return figures.figure(bars, axis(), axis('RMS over that of the effort [%]', FROM_ZERO))
 
 
 def _rms(values: FloatArray) -> FloatArray:
@@ -55,9 +58,7 @@ def _rms(values: FloatArray) -> FloatArray:
 
 def arm(model: IdentifiedModel) -> Spec:
     """Return the chain of the robot with axes and names of its joints, seen from a corner."""
-    robot = model.robot
-    ranges = model.trained.quantities.get('position')
-    q = np.full((1, robot.n), 0.3) if ranges is None else ranges.mean(axis=1)[None]
+    robot, q = model.robot, parameters.halfway(model)
     chain, poses, tree = chain_points(robot, q)[0], link_poses(robot, q), robot.tree
     origins = np.vstack([np.zeros(3), poses.origins[0]])  # base first
     previous = origins[1 + np.array(tree.parents)]
@@ -81,7 +82,7 @@ def arm(model: IdentifiedModel) -> Spec:
     height[order] = np.linspace(low[1], high[1], robot.n)
     names = [{'text': joint, 'x': float(x), 'y': float(y), 'axref': 'x', 'ayref': 'y',
               'ax': float(high[0] + NAMES_APART * size), 'ay': float(up), 'xanchor': 'left',
-              'showarrow': True, 'arrowhead': 0, 'arrowwidth': 0.7, 'arrowcolor': figures.SOFT}
+              'showarrow': True, 'arrowhead': 0, 'arrowcolor': figures.SOFT}
              for joint, (x, y), up in zip(robot.joints, frames, height, strict=True)]
     hidden = {'visible': False, 'title': {'text': 'seen from a corner [m]'}}
     return figures.figure(
@@ -89,8 +90,7 @@ def arm(model: IdentifiedModel) -> Spec:
         axis(more={**hidden, 'range': [float(low[0] - NAMES_APART * size),
                                        float(high[0] + NAMES_WIDE * size)]}),
         axis(more={**hidden, 'scaleanchor': 'x'}),
-        {'height': 320, 'hovermode': 'closest', 'annotations': names, 'margin': {
-            't': 10, 'b': 10, 'l': 10}})
+        {'hovermode': 'closest', 'annotations': names})
 
 
 def _strokes(starts: FloatArray, ends: FloatArray) -> FloatArray:

@@ -111,17 +111,16 @@ def _compared(model: IdentifiedModel, rows: Sequence[int], half: FloatArray) -> 
             bars = figures.bars([model.names[i] for i in chosen], values[chosen], name, colour)
             curves.append({**bars, 'showlegend': False, 'xaxis': f'x{suffix}',
                            'yaxis': f'y{suffix}', **({} if name == 'nominal' else {'error_y': {
-                               'type': 'data', 'thickness': 1.5, 'width': 3,
+                               'type': 'data',
                                'array': figures.packed(np.minimum(
                                    half[chosen], ERROR_BAR * np.abs(values[chosen]).max())),
                                'color': figures.INK}})})
         share = 1.0 / len(units)
         layout[f'xaxis{suffix}'] = axis(more={
             'domain': [pane * share + (0.09 if pane else 0.0), (pane + 1) * share],
-            'anchor': f'y{suffix}', 'tickfont': {'size': 10}})
+            'anchor': f'y{suffix}'})
         layout[f'yaxis{suffix}'] = axis(unit.replace('^2', '²'), {'anchor': f'x{suffix}'})
-    return {'data': curves, 'layout': {**layout, 'height': 210, 'margin': {'t': 6},
-                                       'hovermode': 'closest'}}
+    return {'data': curves, 'layout': {**layout, 'hovermode': 'closest'}}
 
 
 def _link_table(model: IdentifiedModel) -> Table:
@@ -218,14 +217,18 @@ def _about_centre(link: FloatArray) -> tuple[float, FloatArray, FloatArray]:
     return mass, c, about_origin - mass * (np.dot(c, c) * np.eye(3) - np.outer(c, c))
 
 
+def halfway(model: IdentifiedModel) -> FloatArray:
+    """Return the middle (1, n) of the range of motion, slightly bent where it is not known."""
+    ranges = model.trained.quantities.get('position')
+    return (np.full(model.robot.n, 0.3) if ranges is None else ranges.mean(axis=1))[None]
+
+
 def on_robot(model: IdentifiedModel, bodies: FloatArray, side: int) -> Spec:
     """Return the robot halfway through its motion with ellipsoids of ``bodies`` (n, 10).
 
     Seen along a horizontal axis of the base, so that the axis ``side`` (0: x, 1: y) goes across.
     """
-    robot = model.robot
-    ranges = model.trained.quantities.get('position')
-    q = np.full((1, robot.n), 0.3) if ranges is None else ranges.mean(axis=1)[None]
+    robot, q = model.robot, halfway(model)
     chain, poses = chain_points(robot, q)[0], link_poses(robot, q)
     seen = [side, 2]
     curves: list[Spec] = []
@@ -241,9 +244,8 @@ def on_robot(model: IdentifiedModel, bodies: FloatArray, side: int) -> Spec:
             name = 'nominal' if nominal else robot.tree.bodies[j]
             curves.append(line(around[0], around[1], name, colour,
                                more={'hoverinfo': 'name', **more}))
-    curves.append(line(chain[:, side], chain[:, 2], 'joints', figures.INK, 2.5, {
-        'hoverinfo': 'skip', 'mode': 'lines+markers',
-        'marker': {'size': 6, 'color': figures.INK}}))
+    curves.append(line(chain[:, side], chain[:, 2], 'joints', figures.INK, more={
+        'hoverinfo': 'skip', 'mode': 'lines+markers', 'marker': {'color': figures.INK}}))
     return figures.figure(curves, axis(f'{AXES[side]} of the base [m]'),
                           axis('z of the base [m]', {'scaleanchor': 'x'}),
                           {'height': 460, 'hovermode': 'closest'})
@@ -304,14 +306,13 @@ def correlations(model: IdentifiedModel) -> tuple[Section, ...]:
             'excites them differently separates them. '
             + (f'Strongest: {strongest}{" and more" if len(pairs) > PAIRS else ""}.' if pairs else
                f'No pair is correlated by more than {STRONG_CORRELATION:g}.'))
-    small = {'tickfont': {'size': 9}, 'showgrid': False, 'dtick': 1}
+    small = {'showgrid': False, 'dtick': 1}
     spec = {'data': [{
         'type': 'heatmap', 'z': [[round(v, 3) for v in row] for row in matrix.tolist()],
         'x': names, 'y': names, 'zmin': -1, 'zmax': 1, 'hoverongaps': False,
         'colorscale': [[0.0, '@series5'], [0.5, '@paper'], [1.0, '@series0']],
-        'colorbar': {'thickness': 10, 'len': 0.6, 'outlinewidth': 0, 'tickvals': [-1, 0, 1]},
         'hovertemplate': '%{x}, %{y}: %{z:.2f}<extra></extra>'}],
-        'layout': {'height': max(520, 150 + 11 * len(names)), 'hovermode': 'closest',
+        'layout': {'height': 150 + 15 * len(names), 'hovermode': 'closest',
                    'xaxis': axis(more=small),
                    'yaxis': axis(more={**small, 'autorange': 'reversed'})}}
     return (Section('Correlation map of the base parameters', text=text, folded=True,

@@ -37,15 +37,12 @@ def motion(
     curves = []
     for pane, name in enumerate(names, start=1):
         values = np.asarray(effort if name == 'effort' else getattr(moved, name))[:, joint]
-        curves.append(on(line(time, values, name, figures.MODEL, 1.4, silent), pane))
+        curves.append(on(line(time, values, name, figures.MODEL, more=silent), pane))
         ends = [time[0], time[-1]]
-        curves += [on(line(ends, [bound, bound], 'limit', figures.POOR, 1.0, dashed), pane)
+        curves += [on(line(ends, [bound, bound], 'limit', figures.POOR, more=dashed), pane)
                    for bound in _bounds(name, limits, joint)]
-    panes = [(axis(more={'nticks': 4, 'title': {
-        'text': f'{name}<br>[{UNITS[name].split(",")[0]}]', 'font': {'size': 11}}}), 1.0)
-             for name in names]
-    return figures.stacked(curves, axis('time [s]'), panes,
-                           {'height': 120 * len(names), 'margin': {'t': 10}})
+    panes = [(axis(f'{name}<br>[{UNITS[name].split(",")[0]}]'), 1.0) for name in names]
+    return figures.stacked(curves, axis('time [s]'), panes, {'height': 120 * len(names)})
 
 
 def _bounds(name: str, limits: MotionLimits, joint: int) -> tuple[float, ...]:
@@ -74,21 +71,17 @@ def path(
         colour = figures.INK if first else figures.MEASURED
         curves.append({
             'type': 'scatter3d', 'mode': 'lines+markers', **_xyz(chain),
-            'line': {'color': colour, 'width': 7 if first else 3},
-            'marker': {'size': 4 if first else 2, 'color': colour},
+            'line': {'color': colour, 'width': 7 if first else 3}, 'marker': {'size': 3},
             'name': 'axes at the start' if first else 'axes on the way', 'showlegend': index < 2,
             'hoverinfo': 'skip'})
     curves.append({
         'type': 'scatter3d', 'mode': 'lines', **_xyz(tip), 'name': 'tip', 'showlegend': False,
         'line': {'color': packed(time), 'colorscale': 'Viridis', 'width': 4, 'showscale': True,
-                 'colorbar': {'title': {'text': 'tip at [s]'}, 'len': 0.6, 'thickness': 10,
-                              'outlinewidth': 0}},
+                 'colorbar': {'title': {'text': 'tip at [s]'}}},
         'customdata': packed(time), 'hovertemplate': '%{customdata:.2f} s<extra></extra>'})
     scene: dict[str, Any] = {f'{name}axis': axis(f'{name} [m]') for name in 'xyz'}
-    scene |= {'aspectmode': 'data', 'camera': {'eye': {'x': 1.6, 'y': 1.6, 'z': 0.9},
-                                               'center': {'x': 0, 'y': 0, 'z': -0.12}}}
-    return {'data': curves, 'layout': {'scene': scene, 'height': PATH, 'hovermode': 'closest',
-                                       'margin': {'l': 0, 'r': 0, 'b': 0}}}
+    scene['aspectmode'] = 'data'
+    return {'data': curves, 'layout': {'scene': scene, 'height': PATH, 'hovermode': 'closest'}}
 
 
 def _xyz(places: FloatArray) -> Spec:
@@ -110,7 +103,7 @@ def distances(time: FloatArray, nearest: FloatArray, names: Sequence[str]) -> Sp
               for i, (name, values) in enumerate(zip(names, nearest.T, strict=True))]
     ticks = [1, 3, 10, 30, 100, 300, 1000]
     return figures.figure(curves, axis('time [s]'), axis('distance [mm]', {
-        'type': 'log', 'tickvals': ticks, 'ticktext': [str(t) for t in ticks]}), {'height': 340})
+        'type': 'log', 'tickvals': ticks, 'ticktext': [str(t) for t in ticks]}))
 
 
 def progress(first: FloatArray, last: FloatArray, title: str) -> Spec:
@@ -120,9 +113,9 @@ def progress(first: FloatArray, last: FloatArray, title: str) -> Spec:
     values = ways.copy()
     ways[0::3] = ways[1::3] = starts
     values[0::3], values[1::3] = first, last
-    curves = [line(ways, values, 'search', figures.MEASURED, 2.0,
-                   {'showlegend': False, 'hoverinfo': 'skip'}),
-              points(starts, first, 'random start', figures.CONTROL, more={'marker': {'size': 8}}),
-              points(starts, last, 'in the end', figures.MODEL, more={'marker': {'size': 8}})]
+    curves = [line(ways, values, 'search', figures.MEASURED,
+                   more={'showlegend': False, 'hoverinfo': 'skip'}),
+              points(starts, first, 'random start', figures.CONTROL),
+              points(starts, last, 'in the end', figures.MODEL)]
     return figures.figure(curves, axis('start', {'dtick': 1, 'range': [0.5, len(first) + 0.5]}),
-                          axis(title), {'height': 300, 'hovermode': 'closest'})
+                          axis(title), {'hovermode': 'closest'})

@@ -116,8 +116,6 @@ def cutoffs(tried: Sequence[tuple[float, float]], chosen: float, units: str) -> 
     curve = figures.line(x, np.exp(score), 'tried', figures.MODEL,
                          more={'mode': 'lines+markers', 'showlegend': False})
     span = np.log10([tried[0][0] / 1.2, tried[-1][0] * 1.2])
-    mark = {'type': 'line', 'x0': chosen, 'x1': chosen, 'y0': 0, 'y1': 1, 'yref': 'paper',
-            'line': {'color': figures.CONTROL, 'width': 1.5, 'dash': 'dash'}}
     note = {'x': float(np.log10(chosen)), 'y': 1.0, 'yref': 'paper', 'showarrow': False,
             'xanchor': 'left', 'xshift': 6, 'text': f'chosen: {chosen:g} Hz'}
     return figures.figure(
@@ -125,7 +123,7 @@ def cutoffs(tried: Sequence[tuple[float, float]], chosen: float, units: str) -> 
             'type': 'log', 'range': span.tolist(), 'tickvals': x.tolist(),
             'ticktext': [f'{c:g}' for c, _ in tried]}),
         axis(f'held-out RMS error,<br>geometric mean of the joints [{units}]'),
-        {'height': 310, 'shapes': [mark], 'annotations': [note]})
+        {'shapes': [figures.mark(chosen, figures.CONTROL, 'dash')], 'annotations': [note]})
 
 
 def excitation(model: IdentifiedModel, estimate: Estimate | None = None) -> Section:

@@ -14,7 +14,8 @@ from robot_dynid.validation.validate import Trace
 
 #: points drawn per joint, over all recordings
 JOINT_POINTS = 6000
-LONGEST_LAG = 2.0
+#: longest lag [s] of an autocorrelation, and the lags drawn: in equal ratios
+LONGEST_LAG, LAGS = 2.0, 200
 #: steps equal within this share are one rate
 SAME_STEP = 0.01
 #: errors this many interquartile ranges outside the quartiles are marked, so many at most
@@ -50,7 +51,7 @@ def extremes(signals: Sequence[FloatArray], points: int) -> NDArray[np.int64]:
     count = len(signals[0])
     if count <= points:
         return np.arange(count)
-    width = -(-count // max(points // (2 * len(signals)), 1))
+    width = -(-count // max(points // (2 * len(signals)), 1))  # one stretch at least
     starts = np.arange(0, count, width)
     indices = [np.array([0, count - 1])]
     for signal in signals:
@@ -64,7 +65,7 @@ def extremes(signals: Sequence[FloatArray], points: int) -> NDArray[np.int64]:
 def offsets(traces: Sequence[Trace]) -> list[float]:
     """Return the start of each recording on the common time axis [s]."""
     lengths = [float(t.time[-1] - t.time[0]) if len(t.time) else 0.0 for t in traces]
-    pause = 0.02 * sum(lengths) / max(len(lengths), 1)
+    pause = 0.02 * sum(lengths) / len(lengths)
     starts = np.concatenate([[0.0], np.cumsum([length + pause for length in lengths])])
     return [float(start) for start in starts[:-1]]
 
@@ -76,10 +77,10 @@ def joined(
 
     ``signals`` (N,) by name for each trace; the result has (P,) by name.
     """
-    total = max(sum(len(t.time) for t in traces), 1)
+    total = sum(len(t.time) for t in traces)
     times, columns = [], {name: list[FloatArray]() for name in signals[0]}
     for trace, parts, offset in zip(traces, signals, offsets(traces), strict=True):
-        count = max(points * len(trace.time) // total, 8) * len(parts)
+        count = points * len(trace.time) // total * len(parts)
         rows = extremes(list(parts.values()), count)
         times.append(np.append(trace.time[rows] - trace.time[0] + offset, np.nan))
         for name, values in parts.items():
@@ -89,7 +90,7 @@ def joined(
 
 def curve(traces: Sequence[Trace], row: int, joint: int, points: int = JOINT_POINTS) -> Curve:
     """Return one equation of all traces, ``row``, thinned to about ``points``; its ``joint``."""
-    total = max(sum(len(t.time) for t in traces), 1)
+    total = sum(len(t.time) for t in traces)
     columns: list[list[FloatArray]] = [[], [], [], []]
     gaps: list[tuple[float, float]] = []
     turns, outliers = [np.empty(0)], [np.empty((0, 2))]
@@ -98,8 +99,7 @@ def curve(traces: Sequence[Trace], row: int, joint: int, points: int = JOINT_POI
             continue
         measured, predicted = trace.measured[:, row], trace.predicted[:, row]
         error, time = measured - predicted, trace.time - trace.time[0] + offset
-        share = max(points * len(time) // total, 8)
-        rows = extremes((measured, error), share)
+        rows = extremes((measured, error), points * len(time) // total)
         jumps = _gaps(trace.time)
         gaps += [(float(time[i]), float(time[i + 1])) for i in jumps]
         breaks = np.append(np.searchsorted(rows, jumps, side='right'), len(rows))
@@ -110,7 +110,7 @@ def curve(traces: Sequence[Trace], row: int, joint: int, points: int = JOINT_POI
             turns.append(time[_reversals(trace.velocity[:, joint])])
         far = _far_outside(error)
         outliers.append(np.column_stack([time[far], error[far]]))
-    joined = [np.concatenate(c) if c else np.empty(0) for c in columns]
+    joined = [np.concatenate(c) for c in columns]
     has_control = all(t.control is not None for t in traces) and bool(np.isfinite(joined[3]).any())
     turned = np.concatenate(turns)
     return Curve(joined[0], joined[1], joined[2], joined[3] if has_control else None, tuple(gaps),
@@ -151,25 +151,23 @@ def autocorrelation(traces: Sequence[Trace], joint: int) -> tuple[FloatArray, Fl
 
     Recordings of one sample, or sampled at another step than the first, are left out.
     """
+    from scipy.signal import correlate
+
     several = [trace for trace in traces if len(trace.time) > 1]
     step = mean_step(several[0])
-    count = max(int(LONGEST_LAG / step), 1) + 1
+    count = int(LONGEST_LAG / step) + 1
     total = np.zeros(count)
     for trace in several:
         if abs(mean_step(trace) / step - 1.0) > SAME_STEP:
             continue
         error = trace.measured[:, joint] - trace.predicted[:, joint]
         error = error - error.mean()
-        size = 1 << int(2 * len(error) - 1).bit_length()
-        power = np.abs(np.fft.rfft(error, size)) ** 2
-        covariance = np.fft.irfft(power, size)[:min(count, len(error))]
+        covariance = correlate(error, error)[len(error) - 1:][:count]
         total[:len(covariance)] += covariance
-    keep = np.unique(np.geomspace(1, count, 200).astype(np.int64)) - 1
-    scale = total[0] if total[0] > 0.0 else 1.0
-    return np.asarray(step * keep, dtype=np.float64), np.asarray(total[keep] / scale)
+    keep = np.unique(np.geomspace(1, count, LAGS).astype(np.int64)) - 1
+    return step * keep.astype(np.float64), np.asarray(total[keep] / (total[0] or np.nan))
 
 
 def mean_step(trace: Trace) -> float:
     """Return the mean time [s] between the stamps of a recording, its gaps left out."""
-    steps = np.diff(trace.time)
-    return float(np.mean(steps[steps < GAP_STEPS * np.median(steps)]))
+    return float(np.mean(np.delete(np.diff(trace.time), _gaps(trace.time))))

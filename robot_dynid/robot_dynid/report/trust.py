@@ -206,4 +206,4 @@ def error_bars(by_model: Mapping[str, Mapping[str, float]]) -> figures.Spec:
               for i, (name, errors) in enumerate(by_model.items()) if errors]
     return figures.figure(
         curves, figures.axis(), figures.axis('relative error of the effort [%]',
-                                             more={'rangemode': 'tozero'}), more={'height': 260})
+                                             figures.FROM_ZERO))

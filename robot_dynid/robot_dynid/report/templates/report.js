@@ -77,7 +77,7 @@
       layout.annotations = layout.annotations.filter((one) => one.name !== 'wide');
     }
     const found = {
-      height: 320, hovermode: 'x unified', dragmode: narrow() ? false : 'zoom', uirevision: 1,
+      height: 280, hovermode: 'x unified', dragmode: narrow() ? false : 'zoom', uirevision: 1,
       barmode: 'group', bargap: 0.35, separators: '. ', ...layout,
       margin: {l: narrow() ? 44 : 60, r: 10, t: 34, b: 44, ...layout.margin},
       paper_bgcolor: of('paper'), plot_bgcolor: of('paper'),
