@@ -15,6 +15,7 @@ import pytest
 from sources import ranges_of
 
 import robot_dynid
+from robot_dynid import numbers
 from robot_dynid.errors import MissingDependency, RobotError, UsageError
 from robot_dynid.estimation import ESTIMATORS
 from robot_dynid.estimation.drive_gains import KnownLoad
@@ -137,6 +138,7 @@ COUNT = NumberRange(2, 5, whole=True)
     (LENGTHS, 0.1 + 0.2, 'x must be at least 0.5, is 0.30000000000000004'),
     (LENGTHS, '1', "x must be a finite number, is '1'"), (LENGTHS, True, 'finite number, is True'),
     (LENGTHS, math.nan, 'finite number, is nan'), (LENGTHS, None, 'finite number, is None'),
+    (numbers.AMOUNT, -1, 'x must be at least 0, is -1 (range 0 to 1e+12)'),
     (COUNT, 2.5, 'x must be a whole number, is 2.5'), (COUNT, 6, 'x must be at most 5, is 6'),
     pytest.param(COUNT, 10**5000, 'a very long int', id='long'),
 ])
@@ -144,6 +146,26 @@ def test_messages_say_what_is_allowed(allowed: NumberRange, value: Any, words: s
     with pytest.raises(UsageError) as refused:
         allowed.read(value, 'x')
     assert words in str(refused.value)
+
+
+@pytest.mark.parametrize(('name', 'low', 'high', 'unit'), [
+    ('LENGTH', -1e4, 1e4, 'm'), ('SIZE', 1e-6, 1e4, 'm'), ('MASS', 1e-9, 1e7, 'kg'),
+    ('MOMENT_OF_INERTIA', -1e10, 1e10, 'kg m^2'), ('ANGLE', -1e4, 1e4, 'rad'),
+    ('DIRECTION', -1e6, 1e6, ''), ('GRAVITY', -1e3, 1e3, 'm/s^2'),
+    ('POSITION_LIMIT', -1e17, 1e17, 'rad or m'), ('POSITION', -1e6, 1e6, 'rad or m'),
+    ('SPEED', 1e-9, 1e5, 'rad/s or m/s'), ('SECONDS', 1e-3, 1e5, 's'),
+    ('FREQUENCY', 1e-6, 1e5, 'Hz'), ('LARGEST', 1e-9, 1e17, ''), ('AMOUNT', 0.0, 1e12, ''),
+    ('TRAVEL', 1e-9, 1e3, 'rad or m'), ('TEMPERATURE', -273.15, 1e4, 'deg C')])
+def test_ranges_of_physical_quantities_hold_their_ends_and_nothing_beyond(
+    name: str, low: float, high: float, unit: str
+) -> None:
+    allowed: NumberRange = getattr(numbers, name)
+    assert allowed.array([low, high], (2,), 'x').tolist() == [low, high]
+    assert str(allowed) == f'{low:g} to {high:g} {unit}'.rstrip()
+    for beyond_it in (np.nextafter(low, -np.inf), np.nextafter(high, np.inf)):
+        for read in (lambda x: allowed.read(x, 'x'), lambda x: allowed.array([x], (1,), 'x')):
+            with pytest.raises(UsageError, match='range'):
+                read(beyond_it)
 
 
 def test_numbers_are_read() -> None:

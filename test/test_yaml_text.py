@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from robot_dynid.errors import ModelError, RobotError
-from robot_dynid.yaml_text import load_yaml, parsed, yaml_text
+from robot_dynid.yaml_text import YamlError, load_yaml, parsed, yaml_text
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / 'robot_dynid'
@@ -56,12 +56,14 @@ def test_values(text: str, value: object) -> None:
     ('[' * 60_000 + ']' * 60_000, 'nest'),  # the parser of newer libraries says so itself
     ('[' * 500 + ']' * 500, 'nested more than 32 deep'),
     ('- ' * 500 + 'a', 'nested more than 32 deep'),
+    ('[' * 33 + ']' * 33, 'line 1, column 33: nested more than 32 deep'),
     (BOMB, 'more than 500000 values'),
     ('<<: {a: 1}', 'merge keys'), ('a: 1\nb: 2\na: 3', 'line 3, column 1: key a appears twice'),
     ('!!bool q', 'tags such as'), ('a: !!python/object:os.system x', 'tags such as'),
     ('&a [*a]', 'no value has the anchor'), ('? [1]\n: 2', 'cannot be a key'),
     ('a\n---\nb', 'a second document'), ('a: \x07', 'not valid YAML'), ('\ud800', 'characters'),
-    ('9' * 5000, 'more than 300 digits'), ('a: [1', 'not valid YAML: line 2'),
+    ('a:\n- ' + '9' * 301, 'line 2, column 3: a number of more than 300 digits'),
+    ('a: [1', "not valid YAML: line 2, column 1: did not find expected ',' or ']'"),
 ])
 def test_refused_with_the_place(text: str, words: str) -> None:
     with pytest.raises(ModelError, match=r'^model\.yaml: ') as caught:
@@ -70,8 +72,16 @@ def test_refused_with_the_place(text: str, words: str) -> None:
     assert len(str(caught.value)) < 300
 
 
+def test_half_a_million_values_are_read_and_no_more() -> None:
+    # the list itself, one of 999 numbers, 498 times that again, and as many numbers as are left
+    start = f'[&a [{"1, " * 998}1], {"*a, " * 498}{"2, " * 998}2'
+    assert len(parsed(f'{start}]')) == 1 + 498 + 999
+    with pytest.raises(YamlError, match='more than 500000 values'):
+        parsed(f'{start}, 2]')
+
+
 def test_yaml_text_round_trips_through_parsed() -> None:
-    words = ['no', '1e5', '<<', 'ü', '0123', '08', '']
+    words = ['no', '1e5', '<<', 'ü', '0123', '08', '', '9' * 300, '9' * 301, int('9' * 300)]
     value = {'a': [1.0, 1e-5, -3, True, None, *words], 'b': {'c': {}}}
     assert parsed(yaml_text(value)) == value
     deep: object = 1

@@ -86,7 +86,8 @@ def test_recordings_are_named_where_they_are_few(count: int, named: bool) -> Non
         assert 'one after the other' in layout['xaxis']['title']['text']
     if named:
         note = layout['annotations'][1]
-        assert (note['x'], note['text']) == (pytest.approx(1.02), f'{"long" * 6}'[:23] + '…')
+        assert (note['x'], note['y'], note['text']) == (
+            pytest.approx(1.02), 1.0, f'{"long" * 6}'[:23] + '…')
     short = replace(trace(101), source='/a/' + 24 * 'x' + '.mcap')
     layout = curves.prediction([short, replace(short, source='/a/b.db3')], (0, 0), 'N m')['layout']
     assert [one['text'] for one in layout['annotations']] == [24 * 'x', 'b']

@@ -71,7 +71,7 @@ def scatter(validation: Validation, model: IdentifiedModel) -> ByJoint:
     for j in range(model.robot.n):
         measured, predicted = (np.concatenate([getattr(t, name)[:, j] for t in traces])
                                for name in ('measured', 'predicted'))
-        thin = slice(None, None, max(1, len(measured) // CLOUD))
+        thin = _thin(len(measured))
         ends = [float(measured.min()), float(measured.max())]
         of = unit(model.robot, j)
         charts[j] = (Figure(figures.figure(
@@ -82,6 +82,11 @@ def scatter(validation: Validation, model: IdentifiedModel) -> ByJoint:
             {'hovermode': 'closest'}), 'Predicted over measured effort',
             'Points off the line at one end: a wrong scale; a gap about zero: friction.'),)
     return charts
+
+
+def _thin(count: int) -> slice:
+    """Return every sample of a few, fewer of many: less than twice those of a cloud."""
+    return slice(None, None, max(1, count // CLOUD))
 
 
 def simulated(validation: Validation, model: IdentifiedModel) -> ByJoint:
@@ -229,7 +234,7 @@ def friction(
     edges = float(np.abs(speed).max()) * np.sign(share) * share**2
     middle, low, data, high = figures.quartiles(speed, measured, edges)
     _, _, law, _ = figures.quartiles(speed, modelled, edges)
-    thin = slice(None, None, max(1, len(speed) // CLOUD))
+    thin = _thin(len(speed))
     inner = np.percentile(measured, (0.5, 99.5))
     reach = 0.1 * float(inner[1] - inner[0])
     curves = [
