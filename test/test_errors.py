@@ -20,6 +20,7 @@ from robot_dynid.errors import (
     MissingDependency,
     UnexpectedError,
     UsageError,
+    clipped,
     reported,
 )
 from robot_dynid.identification.identify import identify
@@ -64,6 +65,21 @@ def test_the_family_and_interrupts_pass() -> None:
     with pytest.raises(KeyboardInterrupt):
         reported(failing(KeyboardInterrupt()))()  # type: ignore[arg-type]
     assert reported(len)([1, 2]) == 2
+
+
+@pytest.mark.parametrize(('count', 'length', 'ends'), [
+    (80, (), None), (81, (), 37), (21, (21,), None), (22, (21,), 8), (22, (20,), 7)])
+def test_long_texts_lose_their_middle(
+    count: int, length: tuple[int, ...], ends: int | None
+) -> None:
+    text = ''.join(chr(40 + k) for k in range(count))
+    assert clipped(text, *length) == (
+        text if ends is None else f'{text[:ends]} ... {text[-ends:]}')
+
+
+def test_messages_have_at_most_four_thousand_characters() -> None:
+    assert str(DynIdError(4000 * 'x')) == 4000 * 'x'
+    assert str(DynIdError(4001 * 'x')) == f'{1997 * "x"} ... {1997 * "x"}'
 
 
 def test_messages_are_one_line() -> None:

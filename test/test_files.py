@@ -50,6 +50,13 @@ def test_texts_are_bounded_and_utf8(tmp_path: Path) -> None:
     assert read_text(file, limit=100) == 'x' * 100
     with pytest.raises(ModelError, match='more than 99 bytes'):
         read_text(file, ModelError, limit=99)
+    for size in (32_000_000, 32_000_001):  # the most that is read where no limit is given
+        os.truncate(file, size)
+        if size == 32_000_000:
+            assert len(read_text(file)) == size
+            continue
+        with pytest.raises(UsageError, match='more than 32000000 bytes: check that it is the'):
+            read_text(file)
     file.write_bytes(b'ab\xff')
     with pytest.raises(ModelError, match='byte 2 is not UTF-8'):
         read_text(file, ModelError)

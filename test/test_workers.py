@@ -50,7 +50,7 @@ def test_not_all_tasks_are_handed_out_at_once(two: Processes) -> None:
     items = (taken.append(i) or i for i in range(100))
     results = two.results(slow_at_first, items)
     assert next(results) == 0
-    assert len(taken) <= module.AHEAD * two.count
+    assert len(taken) == 4 * two.count
     results.close()
 
 
@@ -67,8 +67,7 @@ def test_a_worker_may_be_killed_while_tasks_are_handed_out(
     """An executor that is found to be broken refuses the next task at once; results in between
     show that tasks are not what kills.
     """
-    refused_ones, begun, done = [4, 5, 10], [], list[int]()
-    monkeypatch.setattr(module, 'LOST', 2)
+    refused_ones, begun, done = [4, 4, 5, 10, 10], [], list[int]()
 
     class Refusing:
         def __init__(self, *_: object) -> None:
@@ -88,9 +87,16 @@ def test_a_worker_may_be_killed_while_tasks_are_handed_out(
 
     monkeypatch.setattr(module, 'ProcessPoolExecutor', Refusing)
     with Processes(1) as workers:
-        assert list(workers.results(slow_at_first, range(12))) == list(range(12))
-    assert len(begun) == 3 and not refused_ones
+        taken = list[int]()
+        for i, result in enumerate(workers.results(slow_at_first, (
+                taken.append(i) or i for i in range(12)))):  # type: ignore[func-returns-value]
+            assert (result, len(taken)) == (i, min(i + 4, 12)), 'no more than before are under way'
+        assert i == 11
+    assert len(begun) == 5 and not refused_ones
     assert sorted(done) == list(range(12)), 'what is done is not done again'
+    refused_ones += 3 * [2]
+    with Processes(1) as workers, pytest.raises(DynIdError, match=r'^2: 3 workers in a row were'):
+        list(workers.results(slow_at_first, range(4)))
 
 
 def test_a_task_that_kills_every_worker_ends_the_work(

@@ -110,9 +110,9 @@ def unpacked(packed: BinaryIO, compression: str, limit: int) -> Iterator[bytes]:
                 break
             yield piece
     except KeyError:
-        raise Damaged(f'unknown compression {clipped(compression, 20)!r}') from None
+        raise Damaged(f'unknown compression {clipped(compression)!r}') from None
     except Exception as error:  # the libraries have a family of errors each
-        raise Damaged(f'it does not decompress ({clipped(str(error), 200)})') from None
+        raise Damaged(f'it does not decompress ({clipped(str(error))})') from None
     if done > limit:
         raise TooLarge(f'it unpacks to more than {limit} bytes')
 
@@ -324,7 +324,7 @@ def _require_mark(path: str | Path, folder: int, mark: bytes) -> None:
         raise UsageError(f'{path}: exists and cannot be read ({_reason(error)}); give another '
                          'name, or remove it first') from None
     if head and mark not in b'\n' + head:
-        words = clipped(mark.decode(errors='replace').strip(), 60)
+        words = clipped(mark.decode(errors='replace').strip())
         raise UsageError(
             f'{path}: exists and is not overwritten, because its first lines lack "{words}", the '
             'mark of such files (earlier versions may lack it); give another name, or remove the '

@@ -46,7 +46,7 @@ def threads_at_most(limit: int) -> Iterator[None]:
 
 @cache
 def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(max(1, os.cpu_count() or 1), 'robot_dynid share')
+    return ThreadPoolExecutor(os.cpu_count(), 'robot_dynid share')
 
 
 # a process that was forked has none of the threads

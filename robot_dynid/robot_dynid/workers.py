@@ -12,6 +12,7 @@ import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
+from itertools import islice
 from multiprocessing.connection import Connection
 from threading import Thread
 from types import TracebackType
@@ -152,17 +153,15 @@ def _in_order(
     submit: Callable[[Item], Future[Found]], items: Iterable[Item], capacity: int,
     restart: Callable[[], None] | None = None,
 ) -> Iterator[Found]:
-    """Yield the results of items in order; at most ``room`` are handed out at a time.
+    """Yield the results of items in order; at most ``capacity`` are handed out at a time.
 
-    Where their executor breaks, ``anew`` makes another one for what was lost.
+    Where their executor breaks, ``restart`` makes another one for what was lost.
     """
     coming, lost = iter(items), 0
     out: deque[tuple[Any, Future[Found]]] = deque()
     while True:
-        for item in coming:
+        for item in islice(coming, capacity - len(out)):
             out.append((item, _submitted(submit, item)))
-            if len(out) == capacity:
-                break
         if not out:
             return
         try:

@@ -68,7 +68,7 @@ def parsed(text: str) -> Any:
         mark = getattr(problem, 'problem_mark', None)
         place = '' if mark is None else f'line {mark.line + 1}, column {mark.column + 1}: '
         words = getattr(problem, 'problem', None) or str(problem)
-        raise YamlError(f'not valid YAML: {place}{clipped(words, 200)}') from None
+        raise YamlError(f'not valid YAML: {place}{clipped(words)}') from None
     except UnicodeError:
         raise YamlError('not valid YAML: contains characters that are not text') from None
     return reader.result

@@ -71,7 +71,7 @@ def test_links_axes_and_tip_are_where_the_motion_has_its_middle() -> None:
         assert notes[joint]['ax'] == pytest.approx(high[0] + 0.15 * size)
         assert [notes[joint][key] for key in 'xy'] == pytest.approx(
             drawn['frames of the joints'][j])
-        assert notes[joint]['showarrow']
+        assert notes[joint]['showarrow'] and notes[joint]['arrowhead'] == 0  # a plain line
     assert not any(curve['showlegend'] for curve in arm(model)['data'])
     assert not layout['xaxis']['visible'] and not layout['yaxis']['visible']
 

@@ -80,7 +80,9 @@ def test_distances_are_in_millimetres_and_searches_go_from_first_to_last():
     near = distances(np.array([0.0, 1.0]), np.array([[0.01, 0.2], [0.03, 0.1]]), ['a', 'b'])
     assert [unpacked(curve['y']).tolist() for curve in near['data']] == [
         pytest.approx([10.0, 30.0]), pytest.approx([200.0, 100.0])]
-    assert near['layout']['yaxis']['ticktext'][::3] == ['1', '30', '1000']
+    ticks = near['layout']['yaxis']
+    assert ticks['ticktext'] == ['1', '3', '10', '30', '100', '300', '1000']
+    assert [str(value) for value in ticks['tickvals']] == ticks['ticktext']
     ways, first, last = progress(np.array([3.0, 4.0]), np.array([1.0, 2.0]), 'value')['data']
     assert [unpacked(ways[key])[[0, 1, 3, 4]].tolist() for key in 'xy'] == [
         [1.0, 1.0, 2.0, 2.0], [3.0, 1.0, 4.0, 2.0]]
@@ -88,7 +90,20 @@ def test_distances_are_in_millimetres_and_searches_go_from_first_to_last():
     assert unpacked(first['x']).tolist() == unpacked(last['x']).tolist() == [1.0, 2.0]
     assert unpacked(first['y']).tolist() == [3.0, 4.0]
     layout = progress(np.ones(2), np.ones(2), 'value')['layout']
-    assert layout['xaxis']['range'] == [0.5, 2.5]
+    assert (layout['xaxis']['range'], layout['xaxis']['dtick']) == ([0.5, 2.5], 1)
+
+
+def test_the_floor_reaches_a_tenth_of_a_metre_beyond_tip_and_arm():
+    tip = np.array([[0.4, 0.0, 0.5], [0.6, 0.1, 0.5]])
+    floor = path(np.arange(2.0), tip, np.array([tip + [0.0, 1.0, 0.0]]), Surroundings(-0.25))[
+        'data'][0]
+    corners = np.column_stack([unpacked(floor[axis]) for axis in 'xyz'])
+    low, high = [0.3, -0.1, -0.25], [0.7, 1.2, -0.25]
+    np.testing.assert_allclose(corners.min(axis=0), low, rtol=1e-6)
+    np.testing.assert_allclose(corners.max(axis=0), high, rtol=1e-6)
+    triangles = corners[np.column_stack([floor[key] for key in 'ijk'])]
+    up = np.cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0])[:, 2]
+    np.testing.assert_allclose(up, 2 * [0.4 * 1.3], rtol=1e-6)  # both halves, on one side
 
 
 @pytest.fixture(scope='module')
