@@ -95,7 +95,8 @@ def test_distances_are_in_millimetres_and_searches_go_from_first_to_last():
 
 def test_the_floor_reaches_a_tenth_of_a_metre_beyond_tip_and_arm():
     tip = np.array([[0.4, 0.0, 0.5], [0.6, 0.1, 0.5]])
-    floor = path(np.arange(2.0), tip, (tip + np.array([0.0, 1.0, 0.0]))[None], Surroundings(-0.25))[
+    chain = tip[None] + np.array([0.0, 1.0, 0.0])
+    floor = path(np.arange(2.0), tip, chain, Surroundings(-0.25))[
         'data'][0]
     corners = np.column_stack([unpacked(floor[axis]) for axis in 'xyz'])
     low, high = [0.3, -0.1, -0.25], [0.7, 1.2, -0.25]
