@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from robot_dynid.errors import ModelError, RobotError
-from robot_dynid.yaml_text import YamlError, load_yaml, parsed, yaml_text
+from robot_dynid.yaml_text import YamlError, load_yaml, one_line, parsed, yaml_text
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / 'robot_dynid'
@@ -70,6 +70,15 @@ def test_refused_with_the_place(text: str, words: str) -> None:
         load_yaml(text, 'model.yaml', ModelError)
     assert words in str(caught.value)
     assert len(str(caught.value)) < 300
+
+
+@pytest.mark.parametrize(('value', 'text'), [
+    ('a b.c/d-e', 'a b.c/d-e'), ('no', "'no'"), ("it's", "'it''s'"), ('1e5', "'1e5'"),
+    ('', "''"), (1e-5, '1.0e-05'), (True, 'true'), (None, 'null'), (3, '3'),
+    ({'a': [1.0, 'x y'], 'b': {}}, '{a: [1.0, x y], b: {}}'),
+    (200 * ['word'], f'[{"word, " * 199}word]'), (300 * 'w', 300 * 'w')])
+def test_one_line_is_yaml_without_a_break(value: object, text: str) -> None:
+    assert one_line(value) == text and parsed(f'a: {text}') == {'a': value}
 
 
 def test_half_a_million_values_are_read_and_no_more() -> None:

@@ -19,6 +19,8 @@ from robot_dynid.errors import DynIdError, clipped
 NODES = 500_000
 #: lists and mappings inside each other
 MOST_NESTING = 32
+#: characters from which lists are broken into lines
+LINE_WIDTH = 99
 #: digits of a whole number
 MOST_DIGITS = 300
 
@@ -74,9 +76,9 @@ def parsed(text: str) -> Any:
     return reader.result
 
 
-def yaml_text(value: Any, width: int = 99) -> str:
+def yaml_text(value: Any) -> str:
     """Return a text that `load_yaml` turns into ``value`` again; keys keep their order."""
-    text: str = yaml.dump(value, Dumper=_Dumper, sort_keys=False, width=width,
+    text: str = yaml.dump(value, Dumper=_Dumper, sort_keys=False, width=LINE_WIDTH,
                           default_flow_style=None, allow_unicode=True)
     return text
 
@@ -88,9 +90,11 @@ def one_line(value: Any) -> str:
         return f'{{{", ".join(pairs)}}}'
     if isinstance(value, (list, tuple)):
         return f'[{", ".join(map(one_line, value))}]'
-    if isinstance(value, str) and re.fullmatch(r'[^\W\d][\w./-]*(?: [\w./-]+)*', value) is None:
-        return "'" + value.replace("'", "''") + "'"
-    return yaml_text(value, width=1_000_000).removesuffix('...\n').strip()
+    if isinstance(value, str):
+        plain = re.fullmatch(r'[^\W\d][\w./-]*(?: [\w./-]+)*', value)
+        return value if plain and _unquoted(value) is value else \
+            "'" + value.replace("'", "''") + "'"
+    return yaml_text(value).removesuffix('...\n').strip()
 
 
 class _Dumper(getattr(yaml, 'CSafeDumper', yaml.SafeDumper)):  # type: ignore[misc]

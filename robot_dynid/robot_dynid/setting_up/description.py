@@ -22,7 +22,7 @@ from robot_dynid.robot.urdf import described, parse_urdf, urdf_text
 from robot_dynid.setting_up.diagnosis import WARN, Diagnosis
 from robot_dynid.setting_up.drivers import Driver, driver_named, drivers, suggested
 from robot_dynid.types import FloatArray
-from robot_dynid.yaml_text import yaml_text
+from robot_dynid.yaml_text import one_line
 
 #: header of written files, which may be overwritten
 MARK = '# Written by robot-dynid init'
@@ -35,8 +35,6 @@ MOUNTINGS = {'floor': (0.0, 0.0, -9.81), 'ceiling': (0.0, 0.0, 9.81)}
 RAMP = 1.0
 #: default speed [rad/s, m/s], and default range of continuous joints
 SLOW, RANGE = 0.5, (-2.8, 2.8)
-#: characters up to which a value is written in one line
-LINE = 100_000
 #: placeholder of unknown gains [N m/A], and its relative standard deviation
 GAIN_UNKNOWN, GAIN_UNKNOWN_STD = 1.0, 0.5
 
@@ -399,10 +397,12 @@ def recipe_yaml(answers: Mapping[str, Any]) -> str:
 def _yaml(value: Any) -> str:
     """Return a value as one line of YAML that preserves types: names as text, numbers as floats.
     """
+    return one_line(_with_floats(value))
+
+
+def _with_floats(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return f'{{{", ".join(f"{_yaml(key)}: {_yaml(one)}" for key, one in value.items())}}}'
+        return {key: _with_floats(one) for key, one in value.items()}
     if isinstance(value, (list, tuple)):
-        value = [one if isinstance(one, str) else float(one) for one in value]
-    elif not isinstance(value, str):
-        value = float(value)
-    return yaml_text(value, width=LINE).removesuffix('...\n').strip()
+        return [_with_floats(one) for one in value]
+    return value if isinstance(value, str) else float(value)
