@@ -378,6 +378,28 @@ def test_code_is_read_by_the_compiler_where_there_is_one(
     assert replace(code).facts()['tool'] == '/usr/bin/true'
 
 
+def test_statements_are_indented_by_four_and_comments_end_within_the_width() -> None:
+    mechanism = model_with_laws(load_robot('planar_3r'), (('coulomb', {}),) * 3).mechanism
+    words = f'{"a" * 45} {"b" * 46}'
+    code = c_code(mechanism, Provenance('', '', {}, (words, f'{words}b'), (1,)))
+    assert f'\n * {words}\n *\n * {"a" * 45}\n * {"b" * 47}\n */\n' in code.header
+    bodies = {name: code.source.partition(f' planar_3r_{name}(')[2].partition(')\n')[2].partition(
+        '\n}\n')[0] for name in ('forward_dynamics', 'friction_begin', 'friction_step', 'gravity')}
+    assert bodies['forward_dynamics'].split('\n') == [
+        '{', '    (void)position;', '    (void)velocity;', '    (void)effort;',
+        '    fill(acceleration, NAN);', '    return 1;']
+    assert bodies['friction_begin'].split('\n') == [
+        '{', '    (void)state;',
+        '    if (!(all_finite(position, JOINTS) && all_finite(velocity, JOINTS))) {',
+        '        return 1;', '    }', '    return 0;']
+    assert bodies['friction_step'].split('\n')[5:8] == [
+        '        fill(friction, 0.0);', '        return 1;', '    }']
+    # sines and cosines come first, in a block of their own
+    head, _, rest = bodies['gravity'].partition('\n    }\n')
+    assert head.startswith('{\n    double out[3];\n    double turn[6];\n    {\n        double a0')
+    assert head.count('sin(') == head.count('cos(') == 3 and 'sin(' not in rest
+
+
 def test_the_header_declares_arrays_of_their_sizes(arm) -> None:
     model, _ = arm
     bare = c_code(model_with_laws(load_robot('planar_3r'), (('coulomb', {}),) * 3).mechanism,
