@@ -21,7 +21,7 @@ from robot_dynid.export.equations import Equations, Functions  # noqa: E402
 from robot_dynid.export.functions import TracedAlgebra, casadi_functions  # noqa: E402
 from robot_dynid.friction import ADDITIONS, LAWS  # noqa: E402
 from robot_dynid.identified.model import IdentifiedModel  # noqa: E402
-from robot_dynid.kernels.friction import HIGHEST, LOWEST  # noqa: E402
+from robot_dynid.kernels.friction import HIGHEST, LOAD, LOWEST  # noqa: E402
 from robot_dynid.types import FloatArray  # noqa: E402
 
 Batched = tuple[Callable[..., FloatArray], Callable[..., FloatArray]]
@@ -129,6 +129,23 @@ def test_casadi_functions_agree_with_every_friction_law(law: str) -> None:
     qdd = model.forward(q, qd, effort)
     agree(forward(q, qd, effort), qdd, SAME_FORMULA)
     agree(inverse(q, qd, qdd), effort, SAME_FORMULA)
+
+
+def test_accelerations_say_whether_they_solve_the_equations_under_load() -> None:
+    """Friction that grows with load faster than the load itself has no solution everywhere."""
+    model = with_law('planar_3r', 'coulomb+load')
+    friction = model.mechanism.friction
+    terms = friction.terms.copy()
+    terms[:, LOAD] *= 300.0
+    equations = Equations(replace(model.mechanism, friction=replace(friction, terms=terms)),
+                          TracedAlgebra(np))
+    settled = []
+    for q, qd, effort in zip(*states(model, 40), strict=True):
+        found = equations.forward(list(q), list(qd), list(effort))
+        back = equations.inverse(list(q), list(qd), list(found.values))
+        settled.append(bool(np.all(found.settled)))
+        assert settled[-1] == np.allclose(back, effort, rtol=1e-6, atol=1e-6)
+    assert 5 < sum(settled) < 35
 
 
 @pytest.mark.parametrize('law', ['stribeck+load+breakaway', 'two-speed+levelling'])
