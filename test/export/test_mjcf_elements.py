@@ -157,16 +157,16 @@ def test_an_elastic_gear_is_a_tendon_between_a_rotor_and_its_joint(
 @pytest.mark.parametrize('joint', [0, 1])
 def test_the_step_follows_the_fastest_gear(joint: int) -> None:
     """A quarter of a radian per step, to one digit, unless half a millisecond is less."""
-    stiffness = [1e3, 1e3]
-    stiffness[joint] = 3e6
-    model = with_standard(named('elastic_2r'), K1=stiffness[0], K2=stiffness[1])
-    written, gears = Written(model.arm, FORM), model.mechanism.gears
-    assert gears is not None
+    model, stiffness = named('elastic_2r'), [1e3, 1e3]
     q, _, _ = model.arm.states(64)
-    links = mass_matrix(model.robot, q, model.mechanism.links)
-    compliance = max(np.linalg.inv(one)[joint, joint] for one in links)
-    fastest = np.sqrt(3e6 * (1.0 / gears.inertia[joint] + compliance))
-    assert time_step(written) == float(f'{0.25 / fastest:.1g}') < 5e-4
+    assert model.mechanism.gears is not None
+    compliance = max(np.linalg.inv(one)[joint, joint]
+                     for one in mass_matrix(model.robot, q, model.mechanism.links))
+    fastest = 0.25 / 1.55e-5  # is written as 2e-5
+    stiffness[joint] = fastest**2 / (1.0 / model.mechanism.gears.inertia[joint] + compliance)
+    model = with_standard(model, K1=stiffness[0], K2=stiffness[1])
+    written = Written(model.arm, FORM)
+    assert time_step(written) == 2e-5
     assert root_of(model).find('option').get('timestep') == repr(time_step(written))
     assert time_step(Written(named('elastic_2r').arm, FORM)) == 5e-4
 
@@ -297,13 +297,16 @@ def test_first_links_do_not_collide_with_a_fixed_base_and_fixed_links_are_bodies
     (exclude,) = root.find('contact')
     assert (exclude.get('body1'), exclude.get('body2')) == ('base', 'upper')
     flange = by_name(root, './/body')['flange']
-    assert flange.get('pos') == '0.5 0.0 0.25'
+    assert flange.attrib == {'name': 'flange', 'pos': '0.5 0.0 0.25'}
     assert flange in list(by_name(root, './/body')['lower'])
     assert root_of(model).find('contact') is None
     post = '<link name="post"/><joint name="foot" type="fixed"><parent link="base"/>' \
         '<child link="post"/><origin xyz="0 0 0.75"/></joint></robot>'
-    more = urdf_shapes(robot, text.replace('</robot>', post), 'arm.urdf')
+    more = urdf_shapes(robot, text.replace('</robot>', post.replace('</robot>', (
+        post.replace('post', 'sign').replace('foot', 'pole').replace('base', 'upper')))),
+        'arm.urdf')
     held = by_name(root_of(model, more), './/body')
+    assert held['sign'] in list(held['upper'])
     assert held['post'] in list(held['base']) and held['post'].get('pos') == '0.0 0.0 0.75'
     world = replace(model, robot=replace(robot, base_link='world'))
     bare = root_of(world, urdf_shapes(robot, text, 'arm.urdf'))

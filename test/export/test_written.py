@@ -98,6 +98,12 @@ def test_laws_with_more_than_three_parts_are_fitted_with_an_error(term: Term) ->
         assert found.rms[0] == pytest.approx(np.sqrt(np.mean((law - design @ best)**2)), rel=0.02)
 
 
+def test_an_axis_that_never_slides_fully_is_fitted_above_half_its_largest_speed() -> None:
+    """A ramp up to 0.4 of speeds up to 0.5: at 0.25 it is 0.625, and 1 is written."""
+    found = axis_friction(arm(friction((1, Term(RAMP, 0.4)))))
+    assert found.dry[1] == 1.0 and found.largest[1] == pytest.approx(0.375, rel=1e-2)
+
+
 def test_negative_damping_is_replaced_by_the_nearest_friction_without() -> None:
     """-v / 2 + sign(v) + 0.2 on |v| < 2: the mean of |v| is 1, so 0.5 sign(v) + 0.2 is left."""
     own = friction((0, Term(RAMP, AT_ONCE, 1.0)), (1, Term(RAMP, AT_ONCE, -0.75)),

@@ -229,7 +229,7 @@ def axis_inertia(written: Written) -> FloatArray:
     axes, n = mechanism.friction.axes, mechanism.robot.n
     pairs = np.einsum('ai,aj->aij', axes, axes).reshape(len(axes), n * n)
     inertia = np.linalg.lstsq(pairs.T, mechanism.rotors.inertia.ravel(), rcond=None)[0]
-    return np.where(inertia > 1e-12 * np.abs(inertia).max(initial=1.0), inertia, 0.0)
+    return np.where(inertia > 1e-12 * np.abs(inertia).max(), inertia, 0.0)
 
 
 def exported_mjcf(arm: IdentifiedArm, shapes: Shapes | None = None) -> Mjcf:

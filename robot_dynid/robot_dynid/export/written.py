@@ -107,7 +107,7 @@ def _sliding_states(arm: IdentifiedArm) -> tuple[FloatArray, FloatArray]:
     load = None
     if friction.needs_load:
         effort = inverse_dynamics(arm.robot, q, qd, qdd, friction.links)
-        load = np.tile(effort @ friction.transmission.T, (2, 1))
+        load = np.concatenate(2 * [effort @ friction.transmission.T])
     speed = np.concatenate([qd, -qd]) @ friction.axes.T
     torque = replace(friction, axes=np.eye(len(friction.axes))).torque(
         np.ascontiguousarray(speed), load)
@@ -211,12 +211,10 @@ class Written:
         straight = np.stack(
             [form.damping * friction.damping, form.offset * friction.offset], axis=1)
         rows = [Term(RAMP, DRY_FRICTION_SPEED, float(dry)).row(i, True)
-                for i, dry in enumerate(friction.dry) if form.dry and dry != 0.0]
-        none = np.zeros((0, 0))
-        whole = self.arm.mechanism.friction
-        return replace(whole, axes=np.ascontiguousarray(axes), straight=straight,
-                       terms=np.array(rows).reshape(-1, whole.terms.shape[1]),
-                       transmission=none.reshape(0, n), links=none.reshape(0, 10))
+                for i, dry in enumerate(friction.dry) if form.dry]
+        none = AxisFriction.none(n)
+        return replace(none, axes=np.ascontiguousarray(axes), straight=straight,
+                       terms=np.array(rows).reshape(-1, none.terms.shape[1]))
 
     @cached_property
     @one_blas_thread()
@@ -231,15 +229,15 @@ class Written:
         rows = np.all(np.abs(qd @ whole.friction.axes.T) > sliding_from(whole.friction), axis=1)
         rows = rows if rows.any() else ~rows
         q, qd, qdd = q[rows], qd[rows], qdd[rows]
-        states = (np.tile(q, (2, 1)), np.concatenate([qd, -qd]), np.tile(qdd, (2, 1)))
+        states = (np.concatenate([q, q]), np.concatenate([qd, -qd]), np.concatenate([qdd, qdd]))
         off = effort(whole, *states) - effort(self.mechanism, *states)
         return np.stack([np.sqrt(np.mean(off**2, axis=0)), np.abs(off).max(axis=0)])
 
     @cached_property
     def ripple(self) -> FloatArray:
         """Omitted torque ripple (n,) [N m, N]: root mean square at random states."""
-        states = self.arm.states(WRITTEN_STATES)
-        left_out = RippleTorque(self.arm.ripples)(*states[:2], effort(self.arm.mechanism, *states))
+        q, qd, qdd = self.arm.states(WRITTEN_STATES)
+        left_out = RippleTorque(self.arm.ripples)(q, qd, effort(self.arm.mechanism, q, qd, qdd))
         return np.asarray(np.sqrt(np.mean(left_out**2, axis=0)))
 
     def warnings(self) -> Iterator[str]:
@@ -285,7 +283,7 @@ class Written:
             yield 'rotors that turn with several joints', _listed(joints, np.abs(shared).max(1))
         turning = np.abs(whole.rotors.motions).sum(axis=0) if whole.rotors.coupled else ()
         yield 'rotors that spin on moving links', ', '.join(
-            joint for joint, spin in zip(joints, turning) if spin > 0.0)
+            joint for joint, spin in zip(joints, turning) if spin)
         if not form.dry:
             yield 'dry friction [N m]', _listed(self.axes, self.friction.dry)
         if not form.damping:
