@@ -73,14 +73,19 @@ def test_constants_are_those_of_the_common_normals() -> None:
     assert plane.translations.tolist() == [[0.0, 0.0, 0.0], [0.36, 0.0, 0.0], [0.36, 0.0, 0.0]]
 
 
-def two_axes(angle: float, place: str = '0.3 0.2 0.1') -> Frames:
-    """Return the frames of two joints about z, then about an axis by an angle off z."""
+def two_axes(angle: float, place: str = '0.3 0.2 0.1', last: str = '') -> Frames:
+    """Return the frames of two joints about z, then about an axis by an angle off z.
+
+    A third one is about z at the place ``last``.
+    """
     axis = f'{np.sin(angle)} 0 {np.cos(angle)}'
     return Frames.of(robot_from_urdf(
         '<robot name="r"><link name="a"/><link name="b"/><link name="c"/>'
         '<joint name="j" type="continuous"><parent link="a"/><child link="b"/>'
         '<axis xyz="0 0 1"/></joint><joint name="k" type="continuous"><parent link="b"/>'
-        f'<child link="c"/><origin xyz="{place}"/><axis xyz="{axis}"/></joint></robot>'))
+        f'<child link="c"/><origin xyz="{place}"/><axis xyz="{axis}"/></joint>' + (
+            '<link name="d"/><joint name="l" type="continuous"><parent link="c"/><child link="d"/>'
+            f'<origin xyz="{last}"/><axis xyz="0 0 1"/></joint>' if last else '') + '</robot>'))
 
 
 @pytest.mark.parametrize(('angle', 'normal'), [(0.5, True), (1.1e-3, True), (0.9e-3, False)])
@@ -97,6 +102,18 @@ def test_axes_that_are_nearly_parallel_have_no_common_normal(angle: float, norma
         np.testing.assert_allclose(x, np.array([0.3, 0.2, 0.0]) / np.hypot(0.3, 0.2), rtol=0.0,
                                    atol=1e-12)
         assert not frames.links[0][:3, 3].any()
+
+
+@pytest.mark.parametrize(('last', 'offset', 'first'), [
+    ('0.1 0.4 0.0', np.arctan2(0.4, 0.1) - np.arctan2(0.2, 0.3), [1.0, 0.0, 0.0]),
+    ('-0.2 0.3 0.0', 0.0, [0.0, -1.0, 0.0]), ('0.6 0.4 0.0', 0.0, [1.0, 0.0, 0.0]),
+    ('-0.3 -0.2 0.0', 0.0, [-1.0, 0.0, 0.0])])
+def test_a_turn_between_parallel_axes_is_an_offset_unless_it_is_of_quarters(
+    last: str, offset: float, first: list[float]
+) -> None:
+    frames = two_axes(0.0, last=last)
+    assert frames.offsets.tolist() == pytest.approx([np.arctan2(0.2, 0.3), offset, 0.0])
+    np.testing.assert_allclose(frames.rotations[1][0], first, rtol=0.0, atol=1e-12)
 
 
 def test_axes_on_one_line_have_any_normal() -> None:

@@ -53,7 +53,7 @@ class Frames:
             placed[j] = np.linalg.inv(base) @ fixed[j] @ links[j]
             if robot.types[j] == PRISMATIC:
                 slides[j] = rounded(base[:3, :3].T @ robot.rotations[j] @ robot.axes[j], 1.0)
-        size = float(np.abs(placed[:, :3, 3]).max(initial=0.0))
+        size = float(np.abs(placed[:, :3, 3]).max())
         rotations = rounded(placed[:, :3, :3], 1.0)
         for j in range(robot.n):
             rotations[j], offsets[j] = _split(rotations[j])
@@ -73,10 +73,10 @@ class Frames:
         for j, standard in enumerate(parameters):
             back = np.linalg.inv(self.links[j])
             pseudo[j] = back @ pseudo_inertia(standard) @ back.T
-        size = np.abs(pseudo).max(initial=0.0)
+        size = np.abs(pseudo).max()
         for j in reversed(range(len(pseudo))):
             moved = np.zeros((4, 4))
-            shared = slice(2, 4) if self.turns(j) else slice(0, 3)
+            shared = slice(2, None) if self.turns(j) else slice(3)
             moved[shared, shared] = pseudo[j][shared, shared]
             pseudo[j] -= moved
             if self.parents[j] >= 0:
