@@ -14,6 +14,7 @@ from robot_dynid.setting_up.description import (
     completed,
     elastic_joints,
     gravity,
+    mesh_diagnoses,
     questions,
     read_arm,
     recipe_yaml,
@@ -67,6 +68,8 @@ def branches(first: int, second: int) -> list[str]:
      ('turn', 'lift', 'reach')),
     ((*PLAIN, joint('follower', 'c', 'd', limit=limited(0.0, 1.0, 1.0),
                     mimic='<mimic joint="turn"/>')), 'c', ('turn', 'lift', 'reach')),
+    ((*PLAIN, joint('camera', 'c', 'd', 'fixed'),
+      joint('wrist', 'c', 'e', limit=limited(0.0, 1.0, 1.0))), 'e', ('turn', 'lift', 'reach', 'wrist')),  # a camera is no branch
     ((*PLAIN[:2], joint('flange', 'b', 'c', 'fixed'), joint('camera', 'c', 'd', 'fixed')), 'b',
      ('turn', 'lift'))])
 def test_an_arm_ends_where_it_branches_or_its_tool_begins(
@@ -141,6 +144,26 @@ def test_a_robot_file_holds_gains_ratios_axes_payload_and_accelerations(tmp_path
     assert lines[at + 1] == 'drive_gains_std: 0.2'
 
 
+def test_a_robot_file_says_what_its_driver_has_of_the_stated_kind_of_effort(
+    tmp_path: Path
+) -> None:
+    answers = {'driver': 'gz_ros2_control', 'sensor': 'link'}
+    lines = written(arm_of(tmp_path, *PLAIN), **answers)
+    assert [line.partition(',')[0] for line in lines if line.startswith('# effort')] == [
+        '# effort: component along the axis of the wrench that the joint transmits [N m']
+
+
+def test_meshes_that_are_missing_are_counted_and_the_first_is_named(tmp_path: Path) -> None:
+    meshes = ''.join(f'<collision><geometry><mesh filename="{name}.stl"/></geometry></collision>'
+                     for name in 'yxy')
+    arm = arm_of(tmp_path, *PLAIN)
+    arm.path.write_text(arm.path.read_text().replace(
+        '<link name="base"/>', f'<link name="base">{meshes}</link>'))
+    (found,) = mesh_diagnoses(read_arm(arm.path))
+    assert found.what.startswith("2 files are missing, the first 'y.stl' of base: `design` and")
+    assert found.values == (('y.stl', 'base'), ('x.stl', 'base'))
+
+
 def test_servos_have_the_error_at_which_they_reach_their_limit(tmp_path: Path) -> None:
     arm = arm_of(tmp_path, *PLAIN)
     lines = written(arm, effort_kind='position_error', error_limit=0.25)
@@ -193,7 +216,8 @@ def test_words_stand_for_gravity_and_for_joints() -> None:
     assert gravity('floor') == (0.0, 0.0, -9.81) and gravity('ceiling') == (0.0, 0.0, 9.81)
     assert gravity([0, -9.81, 1]) == (0.0, -9.81, 1.0)
     assert elastic_joints(('a', 'b', 'c'), {'elastic_joints': ['c', 'a']}) == ('a', 'c')
-    assert elastic_joints(('a', 'b'), {'elastic_joints': 'all'}) == ('a', 'b')
+    for every in ('all', ['b', 'a']):
+        assert elastic_joints(('a', 'b'), {'elastic_joints': every}) == ('a', 'b')
     assert elastic_joints(('a', 'b'), {}) == elastic_joints(('a',), {'elastic_joints': []}) == ()
 
 

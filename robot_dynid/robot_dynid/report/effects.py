@@ -71,7 +71,7 @@ def friction_laws(model: IdentifiedModel) -> tuple[Section, ...]:
         best = sorted(tried, key=lambda law: tried[law])[:LAWS_SHOWN]
         rows.append((_axis(model, choice.axis), choice.law, tried.get(choice.law),
                      ', '.join(f'{law} {number(tried[law])}' for law in best), choice.note))
-    width = 5 if any(row[-1] for row in rows) else 4
+    width = None if any(row[-1] for row in rows) else -1  # remarks are few
     columns = ('axis', 'law', "error over Coulomb's", 'best of those tried', 'remark')[:width]
     text = ('Held-out error divided by that of Coulomb friction. A law with more parameters is '
             'used only if it reduces the held-out error by 2 % and on most of the folds. In '
@@ -141,7 +141,7 @@ def predictions_beside(model: IdentifiedModel, validation: Validation) -> tuple[
         (joint, *(one[joint].rmse for one in kinds),
          *(percent(one[joint].relative_error) for one in kinds),
          percent(1.0 - kinds[2][joint].rmse / kinds[0][joint].rmse)
-         if kinds[0][joint].rmse > 0.0 else DASH) for joint in kinds[0])), folded=True)
+         if kinds[0][joint].rmse else DASH) for joint in kinds[0])), folded=True)
 
 
 def elastic_joints(model: IdentifiedModel) -> tuple[Section, ...]:
