@@ -167,6 +167,11 @@ def test_recordings_are_joined_with_their_segments_and_what_all_have() -> None:
     assert found.starts == (0, 2, 5, 8, 9, 11) and len(found) == 14
     assert (found.temperature, found.cutoff, found.began) == (None, 10.0, -3.0)
     np.testing.assert_array_equal(found.velocity[5:9], second.velocity)
+    assert found.noise is None
+    known, other = replace(first, noise=(3.0, 1.0)), replace(second, noise=(0.0, 4.0))
+    assert concatenate([known, other]).noise == pytest.approx((np.sqrt(5.0), np.sqrt(23.0 / 3.0)))
+    alone = concatenate([known.inner(np.array([True, True, False, True, True]))])
+    assert (alone.whole, alone.rows, alone.starts, alone.noise) == (None, None, (0, 2), (3.0, 1.0))
 
 
 @pytest.mark.parametrize(('value', 'text'), [

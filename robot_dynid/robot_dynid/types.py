@@ -288,8 +288,6 @@ class Samples:
         if self.stamps is None:
             return values
         available = np.isfinite(values).all(axis=0)
-        if available.all() and len(self.starts) == 1:
-            return interpolated(self.time, values, self.stamps)
         moved = np.full_like(values, np.nan)
         for rows in self.segments:
             moved[rows, available] = interpolated(self.time[rows], values[rows][:, available],

@@ -166,6 +166,9 @@ def test_the_largest_share_that_may_be_allowed_is_a_thousand(
     MODEL.save(tmp_path / 'M.yaml')
     words = ('validate', str(tmp_path / 'M.yaml'), 'x.csv', '--max-nrmse')
     assert run_verb(validate.run, *words, '1000')[0]['above_max_nrmse'] == []
+    # the largest ratios are 0.2, 0.4 and 0.6
+    assert run_verb(validate.run, *words, '0.4')[0]['above_max_nrmse'] == ['joint_3']
+    assert run_verb(validate.run, *words, '0')[0]['above_max_nrmse'] == list(MODEL.joints)
     with pytest.raises(UsageError, match='at most 1000'):
         run_verb(validate.run, *words, '1001')
 

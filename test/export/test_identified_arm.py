@@ -21,7 +21,7 @@ def arm(trained: dict[str, FloatArray]) -> IdentifiedArm:
     robot = load_robot('planar_3r')
     nowhere = np.array([np.inf, -np.inf])
     limits = replace(robot.limits, lower=np.array([-1.0, nowhere[1], 0.0]),
-                     upper=np.array([2.0, nowhere[0], 0.5]), velocity=np.array([2.0, np.inf, 0.0]),
+                     upper=np.array([2.0, nowhere[0], 0.5]), velocity=np.array([0.5, np.inf, 0.0]),
                      acceleration=np.array([15.0, np.inf, np.inf]))
     model = feasible_model(replace(robot, limits=limits), robot.nominal)
     return IdentifiedArm(model.mechanism, trained)
@@ -49,10 +49,10 @@ def test_links_of_an_arm_are_to_be_physical() -> None:
 
 def test_states_are_those_of_the_training_else_of_the_limits_else_usual() -> None:
     free = arm({})
-    assert free.speeds.tolist() == [2.0, 1.0, 1.0]
+    assert free.speeds.tolist() == [0.5, 1.0, 1.0]
     q, qd, qdd = free.states(1000)
     for values, low, high in ((q, [-1.0, -np.pi, 0.0], [2.0, np.pi, 0.5]),
-                              (qd, [-2.0, -1.0, -1.0], [2.0, 1.0, 1.0]),
+                              (qd, [-0.5, -1.0, -1.0], [0.5, 1.0, 1.0]),
                               (qdd, [-15.0, -5.0, -5.0], [15.0, 5.0, 5.0])):
         size = (np.array(high) - low) / 1000.0
         # one in the middle of each of equal parts

@@ -69,7 +69,8 @@ def branches(first: int, second: int) -> list[str]:
     ((*PLAIN, joint('follower', 'c', 'd', limit=limited(0.0, 1.0, 1.0),
                     mimic='<mimic joint="turn"/>')), 'c', ('turn', 'lift', 'reach')),
     ((*PLAIN, joint('camera', 'c', 'd', 'fixed'),
-      joint('wrist', 'c', 'e', limit=limited(0.0, 1.0, 1.0))), 'e', ('turn', 'lift', 'reach', 'wrist')),  # a camera is no branch
+      joint('wrist', 'c', 'e', limit=limited(0.0, 1.0, 1.0))), 'e',  # a camera is no branch
+     ('turn', 'lift', 'reach', 'wrist')),
     ((*PLAIN[:2], joint('flange', 'b', 'c', 'fixed'), joint('camera', 'c', 'd', 'fixed')), 'b',
      ('turn', 'lift'))])
 def test_an_arm_ends_where_it_branches_or_its_tool_begins(
