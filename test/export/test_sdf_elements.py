@@ -61,6 +61,7 @@ def test_joints_have_limits_that_are_some_and_friction_as_written() -> None:
     assert numbers(links['lower'], 'pose') == 6 * [0.0]
     (frame,) = root.iterfind('model/frame')
     assert (frame.get('name'), frame.get('attached_to')) == ('flange', 'lower')
+    assert numbers(frame, 'pose') == 6 * [0.0]
 
 
 def test_limits_of_zero_are_none_and_half_a_range_is_none() -> None:
