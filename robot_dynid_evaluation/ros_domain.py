@@ -14,10 +14,10 @@ from typing import BinaryIO
 
 from robot_dynid.errors import DynIdError
 from robot_dynid.files import open_lock
-from robot_dynid.setting_up.middleware import PORT, PORT_FILE, SHARED_MEMORY
+from robot_dynid.setting_up.middleware import PORT_FILE, SHARED_MEMORY
 
 DOMAINS = range(1, 102)  # 0 is where people work; above 101 the ports of Linux may clash
-PORTS = 250  # of a domain (DDSI-RTPS 2.5, 9.6.2.3)
+PORT, PORTS = 7400, 250  # the first of domain 0, those of a domain (DDSI-RTPS 2.5, 9.6.2.3)
 _turn = itertools.count()
 
 

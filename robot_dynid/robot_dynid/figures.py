@@ -25,6 +25,8 @@ SERIES = tuple(f'@series{i}' for i in range(8))
 #: an axis that shows zero
 FROM_ZERO: dict[str, Any] = {'rangemode': 'tozero'}
 
+#: space between panes, as a share of the height
+GAP = 0.06
 #: samples that a bin must hold
 LEAST_BIN_SAMPLES = 12
 
@@ -108,23 +110,21 @@ def stacked(
     curves: Sequence[Spec], x: Spec, panes: Sequence[tuple[Spec, float]],
     more: Spec | None = None,
 ) -> Spec:
-    """Return panes above each other over one horizontal axis.
+    """Return two or more panes above each other over one horizontal axis.
 
     ``panes`` are vertical axes with their shares of the height, from the top; `on` puts a curve
     on one of them; ``more`` are other keys of the schema.
     """
-    gap = 0.06 if len(panes) > 1 else 0.0
-    free, top = 1.0 - gap * (len(panes) - 1), 1.0
+    free, top = 1.0 - GAP * (len(panes) - 1), 1.0
     total = sum(share for _, share in panes)
     spec: Spec = {}
     for number, (pane, share) in enumerate(panes, start=1):
         height = free * share / total
         spec[f'yaxis{number if number > 1 else ""}'] = {
             **pane, 'domain': [max(top - height, 0.0), top]}
-        top -= height + gap
-    anchor = f'y{len(panes)}' if len(panes) > 1 else 'y'
-    return {'data': list(curves),
-            'layout': {'xaxis': {**x, 'anchor': anchor}, **spec, **(more or {})}}
+        top -= height + GAP
+    return {'data': list(curves), 'layout': {
+        'xaxis': {**x, 'anchor': f'y{len(panes)}'}, **spec, **(more or {})}}
 
 
 def tick_names(low: float, high: float) -> Mapping[str, list[Any]]:
@@ -138,8 +138,9 @@ def quartiles(
     x: FloatArray, y: FloatArray, edges: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Return mean x and the quartiles of y in each bin that holds enough, (k,) each."""
-    order = np.argsort(np.searchsorted(edges[1:-1], x), kind='stable')
-    bounds = np.searchsorted(np.searchsorted(edges[1:-1], x)[order], np.arange(len(edges)))
+    bins = np.searchsorted(edges[1:-1], x)
+    order = np.argsort(bins, kind='stable')
+    bounds = np.searchsorted(bins[order], np.arange(len(edges)))
     rows = [(float(np.mean(x[members])), *np.percentile(y[members], (25, 50, 75)))
             for members in (order[a:b] for a, b in pairwise(bounds))
             if len(members) >= LEAST_BIN_SAMPLES]

@@ -28,8 +28,8 @@ ASPECTS = {'launch': 'start', 'topics': 'joint states', 'rates': 'controller man
            'efforts': 'effort', 'scaling': 'speed scaling', 'stops': 'stops', 'joints': 'joints'}
 #: content of a topic of joint states
 MEASURED = 'measured'
-#: weight of evidence, by its first word
-WORTH = {'plugin': 8, 'meshes': 4, 'robot': 2, 'joints': 1}
+#: evidence by its first word, the strongest first
+EVIDENCE = ('plugin', 'meshes', 'robot', 'joints')
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ def shown_by(topic: str) -> str:
     """Return `Fact.shows` of a topic of joint states, empty if drivers differ, or none has it."""
     stated = [one for driver in drivers() for one in driver.facts['topics']
               if topic.endswith(f'/{one.fact.strip("/")}')]
-    longest = max((len(one.fact) for one in stated), default=0)
+    longest = max((len(one.fact) for one in stated), default=None)
     shown = {one.shows for one in stated if len(one.fact) == longest}
     return shown.pop() if len(shown) == 1 else ''
 
@@ -145,8 +145,9 @@ def suggested(urdf: Element) -> tuple[Driver, tuple[str, ...]]:
 
     OTHER without evidence, or if two drivers tie: many arms share joint names.
     """
-    def weight(driver: Driver) -> int:
-        return sum(WORTH[text.split()[0]] for text in driver.evidence(urdf))
+    def weight(driver: Driver) -> list[int]:
+        kinds = [text.split()[0] for text in driver.evidence(urdf)]
+        return [kinds.count(kind) for kind in EVIDENCE]
 
     first, second = sorted(drivers(), key=weight, reverse=True)[:2]
     if weight(first) == weight(second):

@@ -21,8 +21,8 @@ SHARED_MEMORY = Path('/dev/shm')
 SHARED_BYTES = 10e6
 #: file name prefix of a Fast DDS port in shared memory, and time [s] until it has its size
 PORT_FILE, MAKING = 'fastdds_port', 10.0
-#: multicast group and port of discovery, of domain 0
-GROUP, PORT = '239.255.0.1', 7400
+#: multicast group of discovery
+GROUP = '239.255.0.1'
 
 
 @dataclass(frozen=True)
