@@ -76,6 +76,9 @@ def test_workers_are_processes_a_cluster_or_this_process(begun: list[Any]) -> No
     assert begun == [1024, 2, 'tcp://h:1']
     with recorded(words(), Seen()) as found:  # type: ignore[arg-type]
         assert isinstance(found.workers, ThisProcess)
+    given = parser(('identify',)).parse_args(
+        ['identify', 'x.csv', '--robot', 'planar_3r', '--out', 'M.yaml'])
+    assert given.workers == 1
     for wrong, message in ((words(1025), '--workers 1025: give a number from 1 to 1024'),
                            (words(0), '--workers 0: give a number'),
                            (words(2, 'tcp://h:1'), 'give one of them')):
