@@ -54,6 +54,9 @@ def test_help_ends_with_examples_below_what_a_verb_adds() -> None:
 def test_the_version_is_printed_and_needs_no_verb(capsys: Capture) -> None:
     assert main(['--version']) == 0
     assert capsys.readouterr().out == f'robot-dynid {__version__}\n'
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, 'argv', ['robot-dynid', '--version'])
+        assert main() == 0
     assert main(['base']) == 2
     assert 'see robot-dynid base --help' in capsys.readouterr().err
 

@@ -171,7 +171,7 @@ def _numbered(name: str, path: str, count: int) -> list[str]:
     """Return the paths of ``count`` samples of a target."""
     whole = Path(path)
     return [str(whole.with_name(f'{whole.stem}_{k:03d}{whole.suffix}'))
-            for k in range(max(count, 0) if TARGETS[name].sampled else 0)]
+            for k in range(count if TARGETS[name].sampled else 0)]
 
 
 def _saved(

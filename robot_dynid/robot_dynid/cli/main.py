@@ -116,8 +116,8 @@ def _answered(argv: Sequence[str] | None) -> int:
 
 
 def _run(words: list[str]) -> int:
-    for word in words[:1]:
-        VERBS.require(word)
+    if words:
+        VERBS.require(words[0])
     options = parser(words).parse_args(words)
     options.command = (PROGRAM, *words)
     if options.version:
