@@ -18,7 +18,8 @@ MODEL = nominal_model('planar_3r')
 TORQUE = np.zeros((5, 3))
 TORQUE[1:4] = [[1.0, 5.0, 0.0], [-2.0, -7.1234, 0.5], [0.0, 6.0, 0.0]]
 EVENTS = ContactEvents(
-    '/data/run.csv', 10.0 + 1.0031 * np.arange(5.0), TORQUE, np.full((5, 3), 0.25), np.full((5, 3), 3.0),
+    '/data/run.csv', 10.0 + 1.0031 * np.arange(5.0), TORQUE, np.full((5, 3), 0.25),
+    np.full((5, 3), 3.0),
     (Contact('joint_2', 11.1234, 11.5678, 5.0), Contact('joint_2', 12.3456, 13.25, -7.1234)),
     np.array([1.2345, 2.0, np.nan]), np.array([4.1234, 5.0, 6.0]), np.zeros(3),
     ('/data/run.csv: a gap',),

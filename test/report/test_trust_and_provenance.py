@@ -19,6 +19,7 @@ from robot_dynid.report.trust import (
     BASELINE,
     NO_BASELINE,
     Errors,
+    error_bars,
     forward_dynamics,
     scores,
     summary,
@@ -46,6 +47,13 @@ def scored(*errors: float) -> dict[str, JointScore]:
 
 def still(**more: Any) -> Trace:
     return Trace('x', np.arange(2.0), *3 * (np.zeros((2, 3)),), np.zeros(2), **more)
+
+
+def test_bars_of_predictions_have_a_colour_each_and_are_left_out_without_scores() -> None:
+    spec = error_bars({'a': {'j': 0.125}, 'b': {}, 'c': {'j': 0.25}, 'd': {'j': 0.5, 'k': 1.0}})
+    assert [(bar['name'], bar['marker']['color'], unpacked(bar['y']).tolist())
+            for bar in spec['data']] == [
+        ('a', '@model', [12.5]), ('c', '@measured', [25.0]), ('d', '@series3', [50.0, 100.0])]
 
 
 def test_scores_of_a_joint_stand_in_per_cent_with_what_the_robot_does_not_repeat() -> None:
