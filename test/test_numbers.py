@@ -161,6 +161,7 @@ def test_ranges_of_physical_quantities_hold_their_ends_and_nothing_beyond(
 ) -> None:
     allowed: NumberRange = getattr(numbers, name)
     assert allowed.array([low, high], (2,), 'x').tolist() == [low, high]
+    assert [allowed.read(end, 'x') for end in (low, high)] == [low, high]
     assert str(allowed) == f'{low:g} to {high:g} {unit}'.rstrip()
     for beyond_it in (np.nextafter(low, -np.inf), np.nextafter(high, np.inf)):
         for read in (lambda x: allowed.read(x, 'x'), lambda x: allowed.array([x], (1,), 'x')):
@@ -181,6 +182,13 @@ def test_numbers_are_read() -> None:
 def test_number_range_array_refuses_what_is_no_array(value: Any) -> None:
     with pytest.raises(RobotError, match='x must be'):
         LENGTHS.array(value, (1, 2), 'x', RobotError)
+
+
+@pytest.mark.parametrize(('shape', 'words'), [
+    ((3,), 'a list of 3'), ((2, 3), '2 lists of 3'), ((4, 2, 3), '4 lists of 2 lists of 3')])
+def test_number_range_array_says_which_lists_it_takes(shape: tuple[int, ...], words: str) -> None:
+    with pytest.raises(UsageError, match=f'^x must be {words} finite numbers, is None$'):
+        LENGTHS.array(None, shape, 'x')
 
 
 def test_words_may_stand_for_a_number() -> None:

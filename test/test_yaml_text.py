@@ -83,7 +83,7 @@ def test_one_line_is_yaml_without_a_break(value: object, text: str) -> None:
 
 def test_half_a_million_values_are_read_and_no_more() -> None:
     # the list itself, one of 999 numbers, 498 times that again, and as many numbers as are left
-    start = f'[&a [{"1, " * 998}1], {"*a, " * 498}{"2, " * 998}2'
+    start = f'[&a [{"1, " * 998}1], {"*a, " * 498}{"2, " * 997}&b 2, *b'
     assert len(parsed(f'{start}]')) == 1 + 498 + 999
     with pytest.raises(YamlError, match='more than 500000 values'):
         parsed(f'{start}, 2]')
