@@ -151,8 +151,6 @@ def autocorrelation(traces: Sequence[Trace], joint: int) -> tuple[FloatArray, Fl
 
     Recordings of one sample, or sampled at another step than the first, are left out.
     """
-    from scipy.signal import correlate
-
     several = [trace for trace in traces if len(trace.time) > 1]
     step = mean_step(several[0])
     count = int(LONGEST_LAG / step) + 1
@@ -162,8 +160,8 @@ def autocorrelation(traces: Sequence[Trace], joint: int) -> tuple[FloatArray, Fl
             continue
         error = trace.measured[:, joint] - trace.predicted[:, joint]
         error = error - error.mean()
-        covariance = correlate(error, error)[len(error) - 1:][:count]
-        total[:len(covariance)] += covariance
+        size = len(error) + count  # zeros behind, so that the ends do not meet
+        total += np.fft.irfft(np.abs(np.fft.rfft(error, size))**2, size)[:count]
     keep = np.unique(np.geomspace(1, count, LAGS).astype(np.int64)) - 1
     return step * keep.astype(np.float64), np.asarray(total[keep] / (total[0] or np.nan))
 
