@@ -21,6 +21,7 @@ from robot_dynid.errors import (
     UnexpectedError,
     UsageError,
     clipped,
+    printable,
     reported,
 )
 from robot_dynid.identification.identify import identify
@@ -75,6 +76,10 @@ def test_long_texts_lose_their_middle(
     text = ''.join(chr(40 + k) for k in range(count))
     assert clipped(text, *length) == (
         text if ends is None else f'{text[:ends]} ... {text[-ends:]}')
+
+
+def test_what_a_terminal_might_obey_or_hide_is_written_out() -> None:
+    assert printable('a\x1b[0m\tb\u202e\nc\r') == 'a\\x1b[0m\tb\\u202e\nc\\r'
 
 
 def test_messages_have_at_most_four_thousand_characters() -> None:

@@ -67,7 +67,7 @@ def test_a_worker_may_be_killed_while_tasks_are_handed_out(
     """An executor that is found to be broken refuses the next task at once; results in between
     show that tasks are not what kills.
     """
-    refused_ones, begun, done = [4, 4, 5, 10, 10], [], list[int]()
+    refused_ones, begun, done = [0, 0, 4, 4, 5, 10, 10], [], list[int]()
 
     class Refusing:
         def __init__(self, *_: object) -> None:
@@ -92,7 +92,7 @@ def test_a_worker_may_be_killed_while_tasks_are_handed_out(
                 taken.append(i) or i for i in range(12)))):  # type: ignore[func-returns-value]
             assert (result, len(taken)) == (i, min(i + 4, 12)), 'no more than before are under way'
         assert i == 11
-    assert len(begun) == 5 and not refused_ones
+    assert len(begun) == 7 and not refused_ones
     assert sorted(done) == list(range(12)), 'what is done is not done again'
     refused_ones += 3 * [2]
     with Processes(1) as workers, pytest.raises(DynIdError, match=r'^2: 3 workers in a row were'):
