@@ -31,13 +31,13 @@ def plain() -> IdentifiedModel:
 
 
 def test_base_parameters_are_marked_by_their_relative_deviation(plain: IdentifiedModel) -> None:
-    shares = np.resize([0.1, 0.11, 0.3, 0.31], len(plain.values))
+    shares = np.resize([0.1, 0.1104, 0.3, 0.3117], len(plain.values))
     model = replace(plain, values=np.full(len(shares), -10.0), std=10.0 * shares,
                     record=FitRecord(degrees_of_freedom=7.0, friction_spread={'dry': 0.123}))
     section = parameters.base_parameters(model)
     (table,) = section.tables
     assert [row.mark for row in table.rows][:4] == ['', 'fair', 'fair', 'poor']
-    assert [row.cells[4] for row in table.rows][:4] == ['10.0', '11.0', '30.0', '31.0']
+    assert [row.cells[4] for row in table.rows][:4] == ['10.0', '11.0', '30.0', '31.2']
     assert section.title == f'All {len(model.values)} base parameters'
     assert section.folded and table.words
     assert [row.cells[2] for row in table.rows] == [number(one, 2) for one in model.std.tolist()]

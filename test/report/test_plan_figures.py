@@ -102,7 +102,10 @@ def test_the_floor_reaches_a_tenth_of_a_metre_beyond_tip_and_arm():
     low, high = [0.3, -0.1, -0.25], [0.7, 1.2, -0.25]
     np.testing.assert_allclose(corners.min(axis=0), low, rtol=1e-6)
     np.testing.assert_allclose(corners.max(axis=0), high, rtol=1e-6)
-    triangles = corners[np.column_stack([floor[key] for key in 'ijk'])]
+    faces = np.column_stack([floor[key] for key in 'ijk'])
+    diagonal = corners[sorted({*faces[0]} & {*faces[1]})]
+    np.testing.assert_allclose(np.ptp(diagonal, axis=0), [0.4, 1.3, 0.0], rtol=1e-6)
+    triangles = corners[faces]
     up = np.cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0])[:, 2]
     np.testing.assert_allclose(up, 2 * [0.4 * 1.3], rtol=1e-6)  # both halves, on one side
 
