@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import statsmodels.api as sm
 from scipy import stats
+from scipy.optimize import brentq
 from single_joint_recordings import SPEEDS, coulomb, law_torque, stribeck
 
 from robot_dynid.errors import UsageError
@@ -20,6 +21,7 @@ from robot_dynid.estimation.friction_sweeps import (
     friction_curve,
     held_out_errors,
     odd_columns,
+    speeds_needed,
 )
 from robot_dynid.friction import LAWS, law_from
 from robot_dynid.types import FloatArray
@@ -109,7 +111,7 @@ def test_errors_at_speeds_left_out_are_in_deviations_with_a_share_of_the_frictio
 
 @pytest.mark.parametrize(('share', 'seed', 'simple'), [
     (0.0, 4, True), (0.05, 5, True),  # within, though stribeck errs less
-    (0.04, 2, False), (0.06, 4, False)])
+    (0.038, 2, True), (0.0382, 2, False), (0.06, 4, False)])
 def test_the_simplest_law_within_one_standard_error_of_the_least_is_chosen(
     share: float, seed: int, simple: bool
 ) -> None:
@@ -201,8 +203,37 @@ def test_friction_curve_messages_ask_for_the_speeds_a_law_needs(law: str, needed
         curve, notes = friction_curve('elbow', points(true(speeds), speeds), law)
         if curve.fit is None:
             assert notes[0].endswith(f'sweep at {needed} or more'), notes
-    speeds = sliding[np.linspace(0, len(sliding) - 1, needed).astype(int)]
-    assert friction_curve('elbow', points(true(speeds), speeds), law)[0].fit is not None
+    for count in (needed - 1, needed):
+        speeds = sliding[np.linspace(0, len(sliding) - 1, count).astype(int)]
+        curve, _ = friction_curve('elbow', points(true(speeds), speeds), law)
+        assert (curve.fit is not None) is (count == needed)
+
+
+def test_friction_curve_asks_for_one_speed_more_than_a_fit_at_slow_ones_chooses() -> None:
+    slow = np.array([1e-3, 2e-3, 4e-3])  # in the ramp: fv, fc, width
+    _, notes = friction_curve('a', points(coulomb(slow), slow), 'coulomb')
+    assert notes == ('a sweeps at 3 speeds, too few for the law coulomb; sweep at 4 or more',)
+
+
+@pytest.mark.parametrize(('shape', 'least', 'most'), [
+    ('width', 2e-3, 0.02), ('speed', 20.0, 1e4)])
+@pytest.mark.parametrize(('factor', 'inside'), [(0.95, False), (1.05, True)])
+def test_speeds_needed_count_a_shape_that_changes_a_column_by_a_thousandth(
+    shape: str, least: float, most: float, factor: float, inside: bool
+) -> None:
+    """At 0.02 to 10 rad/s, between 90 % and 110 % of the width of a ramp, or Stribeck speed."""
+    law = law_from('stribeck', {'width': 1e-4, 'speed': 1.0})
+    speeds = np.geomspace(0.02, 10.0, 60)
+
+    def excess(value: float) -> float:
+        low, high = (odd_columns(replace(law, **{shape: f * value}), speeds) for f in (0.9, 1.1))
+        return float(np.max(np.abs(low - high) - 1e-6 - 1e-3 * np.abs(high)))
+
+    limit = brentq(excess, least, most, rtol=1e-6)
+    needed = speeds_needed(replace(law, **{shape: limit * (
+        factor if shape == 'width' else 1.0 / factor)}))
+    other = int(shape == 'width')  # the Stribeck speed of one counts, the width does not
+    assert needed == 3 + other + inside + 1
 
 
 def test_the_summary_of_a_curve_holds_points_law_and_band() -> None:

@@ -172,7 +172,7 @@ def test_points_are_grouped_by_speed_and_every_omission_has_its_note():
 
 
 @pytest.mark.parametrize(('change', 'noted'), [
-    ({}, True), ({'start': 3.49}, True), ({'start': 3.51}, False), ({'start': 0.01}, True),
+    ({}, True), ({'start': 3.5}, True), ({'start': 3.51}, False), ({'start': 0.01}, True),
     ({'start': 0.0}, False), ({'speed': -0.95 * 2.005}, True), ({'speed': -0.95 * 1.99}, False),
     ({'path': (1.3, 1.2)}, True), ({'path': (1.3, 1.3)}, False), ({'path': (1.3, -0.95)}, True),
     ({'path': (1.3, -1.05)}, False), ({'path': (1.3, 1.25)}, True),
