@@ -128,7 +128,8 @@ def test_nominal_link_outside_its_bounds_is_moved_and_named(data):
 ])
 def test_nominal_link_inside_its_bounds_stays_as_it_is(link):
     robot = load_robot('planar_3r')
-    limits = limits_of(Bounds(((LINK, link),)), robot, 10 * robot.n)
+    total = robot.nominal[:, 0].sum()  # more than that of the link alone
+    limits = limits_of(Bounds(((LINK, link),), (total, total)), robot, 10 * robot.n)
     bodies, warnings = nominal_bodies(robot, limits)
     np.testing.assert_array_equal(bodies, [pseudo_inertia(p) for p in robot.tree.nominal])
     assert warnings == []
@@ -170,7 +171,7 @@ def test_contradictory_bounds_are_refused_before_anything_is_fitted(data, bounds
 
 def test_recipes_hold_bounds():
     content = {'prior': 'euclidean', 'prior_weight': 1e-3, 'sweeps': 3, 'bounds': {
-        'total_mass': [1, 9], 'links': {LINK: {
+        'total_mass': [1, 1e7], 'links': {LINK: {
             'mass': [1, 2], 'com': [[0, 0, 0], [1, 1, 1]], 'symmetric': ['x'],
             'ellipsoid': {'centre': [0, 0, 0], 'radii': [1, 1, 1]}}}}}
     recipe = recipe_from_dict(content)
@@ -178,7 +179,7 @@ def test_recipes_hold_bounds():
         'euclidean', 1e-3, sweeps=3, bounds=Bounds(
             ((LINK, LinkBounds((1.0, 2.0), (0.0, 0.0, 0.0), (1.0, 1.0, 1.0),
                                Ellipsoid((0.0, 0.0, 0.0), (1.0, 1.0, 1.0)), ('x',))),),
-            (1.0, 9.0)))
+            (1.0, 1e7)))
     assert recipe_from_dict({'bounds': None}).estimator_for('feasible') == Feasible()
 
 
@@ -194,6 +195,8 @@ def test_recipes_hold_bounds():
     ({'bounds': {'links': {'a': {'ellipsoid': {'centre': [0, 0, 0]}}}}},
      'radii must be a list of 3'),
     ({'bounds': {'total_mass': ['a', 2]}}, 'total_mass must be 2 numbers'),
+    ({'bounds': {'total_mass': [0, 1.01e7]}}, 'total_mass must be at most 1e.07'),
+    ({'bounds': {'total_mass': [-1, 1]}}, 'total_mass must be at least 0'),
 ])
 def test_broken_recipes_say_where(content, message):
     with pytest.raises(UsageError, match=message):
@@ -211,8 +214,10 @@ def test_bounds_of_unknown_links_stop_an_identification_before_it_reads():
 def test_limits_are_rows_for_the_standard_parameters():
     """A body is inside all of them where its mass, its centre and its symmetry are."""
     robot = load_robot('planar_3r')
-    links = ((LINK, LinkBounds((2.0, 3.0), (0.1, -0.5, -np.inf), (0.2, np.inf, 0.4),
-                               symmetric=('z',))), ('link_3', LinkBounds((1.0, np.inf))))
+    shape = Ellipsoid((0.1, 0.0, 0.2), (0.5, 0.4, 0.3))
+    links = ((LINK, LinkBounds((2.0, 3.0), (0.1, -0.5, -np.inf), (0.1, np.inf, 0.4),
+                               symmetric=('z',))),
+             ('link_3', LinkBounds((1.0, np.inf), ellipsoid=shape)))
     found = limits_of(Bounds(links, (4.0, 9.0)), robot, 33)
     standard = np.arange(1.0, 34.0)
     m, mx, my, mz, _, _, _, ixz, iyz, _ = standard[10:20]
@@ -220,11 +225,12 @@ def test_limits_are_rows_for_the_standard_parameters():
         ('least mass of link_2', m - 2.0, False), ('most mass of link_2', 3.0 - m, False),
         ('least x of the centre of mass of link_2', mx - 0.1 * m, False),
         ('least y of the centre of mass of link_2', my + 0.5 * m, False),
-        ('most x of the centre of mass of link_2', 0.2 * m - mx, False),
+        ('most x of the centre of mass of link_2', 0.1 * m - mx, False),
         ('most z of the centre of mass of link_2', 0.4 * m - mz, False),
         ('symmetry (mz) of link_2', mz, True), ('symmetry (Ixz) of link_2', ixz, True),
         ('symmetry (Iyz) of link_2', iyz, True),
         ('least mass of link_3', standard[20] - 1.0, False),
+        ('bounding ellipsoid of link_3', shape.row @ standard[20:30], False),
         ('minimum total mass', standard[:30:10].sum() - 4.0, False),
         ('maximum total mass', 9.0 - standard[:30:10].sum(), False)]
     assert list(found.labels) == [label for label, _, _ in expected]

@@ -142,6 +142,9 @@ def test_other_parameters_of_one_make_the_effort_of_the_nominal_links() -> None:
     assert found.owners.tolist() == [*np.repeat([0, 1, 2], 10), *(
         int(name[-1]) - 1 for name in names[30:])]
     assert not found.floor.any()
+    v = found.centre.copy()
+    v[10:20] = vector_of(np.diag([3.0, 0.5, 2.0, 4.0]))
+    assert found.least(v) == pytest.approx([1.0, 0.5, 1.0])
     assert found.transform[10:20, 10:20] == pytest.approx(
         link_transform(pseudo_inertia(ROBOT.nominal[1])))
 
@@ -150,6 +153,7 @@ FREE_OF = {count: limits_of(Bounds(), ROBOT, count) for count in range(30, 60)}
 
 
 def test_rotors_and_gears_of_elastic_joints_are_above_zero() -> None:
+    """A spring of one makes the effort of its joint, bent by a thousandth of the distance."""
     robot = replace(ROBOT, drive=replace(ROBOT.drive, elastic=(0, 2)))
     model = Structure.uniform(robot, True, 'coulomb', {'width': 0.05}).torque_model(robot)
     names = model.reduction.standard
@@ -157,3 +161,21 @@ def test_rotors_and_gears_of_elastic_joints_are_above_zero() -> None:
     assert {name for name, floor in zip(names, found.floor) if floor == 1e-6} == {
         'Ia1', 'K1', 'D1', 'Ia3', 'K3', 'D3'}
     assert np.count_nonzero(found.floor) == 6
+    states = states_at(robot, 1.0)
+    bent = 1e-3 * (states.position[:, 3:] - states.position[:, [0, 2]])
+    effort = np.sqrt(np.mean(rigid_body.inverse_dynamics(
+        robot, states.position[:, :3], states.velocity[:, :3], states.acceleration[:, :3])**2,
+        axis=0))[[0, 2]]
+    sizes = [found.transform[k, k] for k in (names.index('K1'), names.index('K3'))]
+    assert sizes == pytest.approx(effort / np.sqrt(np.mean(bent**2, axis=0)), rel=1e-6)
+
+
+def test_joints_with_hardly_any_nominal_effort_count_a_thousandth_of_the_largest() -> None:
+    light = arm(three=1e-6 * pseudo_inertia(ROBOT.nominal[2]))
+    model = torque_model(light)
+    names, states = model.reduction.standard, states_at(light, 1.0)
+    effort = np.sqrt(np.mean(rigid_body.inverse_dynamics(
+        light, states.position, states.velocity, states.acceleration)**2, axis=0))
+    found = whitening(model, FREE_OF[len(names)], np.zeros((3, len(names))))
+    place = names.index('f03')
+    assert found.transform[place, place] == pytest.approx(1e-3 * effort.max(), rel=1e-6)

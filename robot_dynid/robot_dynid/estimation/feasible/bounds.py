@@ -49,7 +49,7 @@ def _triple(values: Iterable[float]) -> Vector:
 Vector = tuple[float, float, float]
 Range = tuple[float, float]
 AXES = ('x', 'y', 'z')
-MASSES = NumberRange(-1e7, 1e7, 'kg')
+MASSES = NumberRange(0.0, 1e7, 'kg')
 UNTURNED: tuple[Vector, Vector, Vector] = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 #: instead of an ellipsoid: that of the collision primitives of the robot's URDF
 COLLISION: Literal['collision'] = 'collision'
@@ -86,7 +86,8 @@ class Ellipsoid:
 
 def _row_of_trace(q: FloatArray) -> FloatArray:
     """Return the row (10,) with ``row @ parameters = tr(Q P)``."""
-    second = 0.5 * np.trace(q[:3, :3]) * np.eye(3) - q[:3, :3]  # I = tr(S) 1 - S, backwards
+    shape = q[:3, :3]
+    second = 0.5 * np.trace(shape) * np.eye(3) - shape  # I = tr(S) 1 - S, backwards
     row = np.zeros(10)
     row[M], row[MX:MZ + 1] = q[3, 3], 2.0 * q[3, :3]
     for index, (i, j) in enumerate(((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))):

@@ -165,12 +165,11 @@ def _sizes(model: TorqueModel, bodies: FloatArray, reach: FloatArray) -> FloatAr
     nominal = np.concatenate([parameters_from_pseudo_inertia(body) for body in bodies])
     effort = np.sqrt(np.mean(np.tensordot(
         columns, matrix[:, :links] @ nominal, (1, 0)) ** 2, axis=-1))
+    effort = effort[list(model.robot.row_joints)]  # links have no part in the equation of a motor
     effort = np.maximum(effort, 1e-3 * effort.max())
     alone = np.sqrt(np.mean(np.tensordot(columns, matrix[:, links:], (1, 0)) ** 2, axis=1))
-    moderate = np.divide(alone, effort[:, None], out=np.zeros_like(alone),
-                         where=effort[:, None] > 0.0)
-    largest = np.concatenate([moderate, reach]).max(axis=0)
-    return np.where(largest > 0.0, 1.0 / np.where(largest > 0.0, largest, 1.0), 1.0)
+    largest = np.concatenate([alone / effort[:, None], reach]).max(axis=0)
+    return 1.0 / np.where(largest > 0.0, largest, 1.0)
 
 
 def nominal_bodies(robot: RobotModel, limits: Limits) -> tuple[FloatArray, list[str]]:
