@@ -28,12 +28,12 @@ from robot_dynid.estimation.uncertainty.held_out import (
 ROWS = 100
 
 
-def refitted(data: Data, information: Information, columns: list[int]):  # type: ignore[no-untyped-def]
-    """Return the errors of the raw and the filtered effort (N, 2) of refits without each fold."""
+def refitted(data: Data, information: Information, columns: list[int], length: int = 10):  # type: ignore[no-untyped-def]
+    """Return the errors of raw and filtered effort (N, 2) of refits; batches have a `length`."""
     weights, raw, filtered = joint_weights(information), data.raw.copy(), data.effort.copy()
     for fold in folds(information):
-        test = np.concatenate([np.arange(10 * b, 10 * b + 10) for b in fold.test])
-        train = np.concatenate([np.arange(10 * b, 10 * b + 10) for b in fold.fitted])
+        test, train = (np.concatenate([np.arange(length * b, length * (b + 1)) for b in part])
+                       for part in (fold.test, fold.fitted))
         tall, effort = data.stacked(weights, train)
         values = np.linalg.lstsq(tall[:, columns], effort, rcond=None)[0]
         known = np.einsum('ikn,k->ni', data.columns[:, columns][:, :, test], values)
@@ -42,14 +42,16 @@ def refitted(data: Data, information: Information, columns: list[int]):  # type:
     return raw, filtered
 
 
-def test_shares_and_margins_are_those_of_refits() -> None:
+@pytest.mark.parametrize('length', [10, 50])  # of batches; two are two folds
+def test_shares_and_margins_are_those_of_refits(length: int) -> None:
     data = Data(ROWS)
-    information = data.accumulated(10)
+    information = data.accumulated(length)
     found, parts = held_out(information), folds(information)
-    raw, filtered = refitted(data, information, list(range(5)))
+    raw, filtered = refitted(data, information, list(range(5)), length)
     assert found.raw == pytest.approx(np.mean(raw**2, axis=0), rel=1e-6)
     assert found.score == pytest.approx(0.5 * np.mean(np.log(found.raw)), rel=1e-12)
-    rows = [np.concatenate([np.arange(10 * b, 10 * b + 10) for b in fold.test]) for fold in parts]
+    rows = [np.concatenate([np.arange(length * b, length * (b + 1)) for b in fold.test])
+            for fold in parts]
     errors = np.array([np.sum(filtered[r]**2, axis=0) for r in rows])
     varied = np.array([np.sum((data.effort - data.effort.mean(axis=0))[r]**2, axis=0)
                        for r in rows])
@@ -76,11 +78,11 @@ def test_errors_of_cells_are_those_of_refits_to_the_chosen_parameters() -> None:
         np.sum(raw.reshape(10, 10, 2)**2, axis=1), rel=1e-6)
 
 
-@pytest.mark.parametrize('rest', [0.0, 1e-11, 1e-7])
-def test_an_effort_that_only_rounds_is_constant(rest: float) -> None:
+@pytest.mark.parametrize(('mean', 'rest'), [(0.0, 0.0), (1.5, 0.0), (1.5, 1e-11), (1.5, 1e-7)])
+def test_an_effort_that_only_rounds_is_constant(mean: float, rest: float) -> None:
     accumulator = Accumulator(('a',), np.ones((1, 1), dtype=bool), 10)
     wave = np.sin(np.arange(ROWS))
-    effort = 1.5 + rest * wave[:, None]
+    effort = mean + rest * wave[:, None]
     accumulator.add(wave[None, None], effort, effort)
     assert held_out(accumulator.information()).constant.tolist() == [rest < 1e-9]
 
@@ -97,6 +99,7 @@ def test_the_share_outside_is_what_no_parameters_explain() -> None:
     """Of the filtered effort, by least squares to each joint alone; columns of zeros aside."""
     data = Data(ROWS)
     data.columns[1, 2], data.columns[0, 3] = 0.0, 2.0 * data.columns[0, 0]
+    data.columns[0, 2] *= 0.01
     information, values = data.accumulated(10), np.array([1.0, -2.0, 0.5, 29.0, 0.01])
     left = [y - c.T @ np.linalg.lstsq(c.T, y, rcond=None)[0]
             for c, y in zip(data.columns, data.effort.T)]
@@ -106,6 +109,8 @@ def test_the_share_outside_is_what_no_parameters_explain() -> None:
     error = data.effort - np.einsum('ikn,k->ni', data.columns, values)
     assert explained_share(information, values) == pytest.approx(
         1.0 - np.mean(error**2, axis=0) / np.var(data.effort, axis=0), rel=1e-6)
+    data.effort *= 1e-6
+    assert consistency(data.accumulated(10)).outside == pytest.approx(found.outside, rel=1e-6)
     data.effort = np.zeros_like(data.effort)
     assert consistency(data.accumulated(10)).outside.tolist() == [0.0, 0.0]
 
@@ -119,12 +124,13 @@ def scores(share: float = 0.5, margin: float = 0.1, constant: bool = False) -> H
 def test_what_errors_say_of_other_motion() -> None:
     found = replace(scores(), spread=np.array([3.0]))
     assert (found.excess, found.promise, found.score) == (2.0, 4.0, pytest.approx(np.log(3.0)))
+    assert scores().promise == pytest.approx(np.sqrt(13.0))
     assert replace(found, fitted=np.array([10.0])).excess == 0.0
     assert [replace(found, seconds=seconds).motions for seconds in (9.0, 8.9)] == [3, 1]
 
 
 @pytest.mark.parametrize(('lower', 'gains'), [
-    (True, [1.0, 1.0, 1.0, -0.9]), (False, [1.0, 1.0, 1.0, -1.1]),  # -1: the standard error
+    (True, [1.0, 1.0, 1.0, -0.9]), (False, [1.0, 1.0, 1.0, -1.0]),  # the standard error
     (True, [5.0, 5.0, 0.1, -0.1]), (False, [5.0, 5.0, 0.0, -0.1]),  # most folds
     (True, [1.0, 1.1]), (False, [1.0]), (False, [0.0, 0.0]), (False, [1.0, 1.0, np.nan])])
 def test_errors_fall_in_most_folds_and_beyond_their_standard_error(
@@ -136,6 +142,7 @@ def test_errors_fall_in_most_folds_and_beyond_their_standard_error(
 @pytest.mark.parametrize(('lower', 'gains', 'level'), [
     (True, [0.1, 0.2, 0.3, 0.4, 0.5], 0.95), (False, [1.0, 2.0, 3.0, 4.0], 0.95),
     (True, [1.0, 2.0, 3.0, 4.0, 5.0], 0.96), (False, [1.0, 2.0, 3.0, 4.0, 5.0], 0.97),  # 1 / 32
+    (False, [1.0, 2.0, 3.0, 4.0, 5.0], 0.96875),
     (False, [1.0, 2.0, 3.0, 4.0, 5.0, -40.0], 0.5), (False, 5 * [0.0], 0.5)])
 def test_errors_are_lower_for_sure_by_their_ranks(
     lower: bool, gains: list[float], level: float
@@ -150,7 +157,8 @@ NO_BETTER = 'its effort is predicted no better than by its mean on held-out data
 @pytest.mark.parametrize(('held', 'rank_test', 'served', 'reason'), [
     (scores(0.13, 0.1), None, None, None),
     (scores(0.11, 0.1), None, None, NO_BETTER + '(11% +- 10% of its variance)'),
-    (scores(-9.98, 20.0), None, None, NO_BETTER + '(-998% +- 999% of its variance)'),
+    (scores(0.02, 0.0), None, None, NO_BETTER + '(2% +- 0% of its variance)'),
+    (scores(-9.99, 20.0), None, None, NO_BETTER + '(-999% +- 999% of its variance)'),
     (scores(-10.0), None, None, 'its effort is predicted far worse than by its mean on held-out '
      'data (too little data for the parameters, or an effect is missing)'),
     (scores(-10.0, constant=True), None, None, 'its effort is constant'),

@@ -174,7 +174,7 @@ def recorded_effort(
     if directions is not None:
         columns = [design @ directions for design in columns]
     sizes = [np.linalg.norm(design, axis=0) for design in columns]
-    return np.asarray(np.array(sizes) / np.sqrt(max(information.samples, 1)))
+    return np.asarray(np.array(sizes) / np.sqrt(information.samples))
 
 
 def residual_noise(information: Information, values: FloatArray) -> FloatArray:
