@@ -62,9 +62,12 @@ class Known:
             np.concatenate(self.filtered[rows]), (low, np.inf), tol=1e-14).x)
 
 
+@pytest.mark.parametrize('signs', [(1, 1), (-1, -1)])
 @pytest.mark.parametrize('law', [SIMPLE, MAXWELL])
-def test_errors_of_a_law_are_those_of_fits_to_the_other_folds(law: FrictionLaw) -> None:
-    known, place = Known(), LAWS.place(law)
+def test_errors_of_a_law_are_those_of_fits_to_the_other_folds(
+    law: FrictionLaw, signs: tuple[int, int]
+) -> None:
+    known, place = Known(np.array([2.0 * signs[0], 0.7 * signs[1], *TRUE[2:]])), LAWS.place(law)
     assert known.scores.values(law) == pytest.approx(known.fit(law), abs=1e-7)
     left = [known.raw[k] - known.columns[k][:, place] @ known.fit(law, k) for k in range(FOLDS)]
     errors = known.scores.errors([law])[0]
@@ -101,13 +104,26 @@ def test_parameters_that_could_be_noise_are_left_open(share: float) -> None:
 
 
 def test_parameters_without_data_are_left_open() -> None:
-    known, (_, _, offset) = Known(), LAWS.place(SIMPLE)
+    known, (_, _, offset) = Known(np.array([2.0, 0.7, *TRUE[2:]])), LAWS.place(SIMPLE)
     train, norms = known.scores.train.copy(), known.scores.norms.copy()
     train[:, :, LAWS.place(MAXWELL)[1]], norms[LAWS.place(MAXWELL)[1]] = 0.0, 0.0
     train[:, :, offset] = 2.0 * train[:, :, 0]
     scores = replace(known.scores, train=train, norms=norms, reach=np.full(len(TRUE), 1e-9))
     assert scores.left_open([SIMPLE, MAXWELL]) == [{'fv', 'f0'}, {'fv', 'fca', 'f0'}]
     assert scores.excited([SIMPLE, MAXWELL]) == [True, False]
+    # equal shares, in columns of unit norm, of what both columns together explain
+    columns = np.concatenate(known.columns)
+    alone = np.linalg.lstsq(columns[:, [0, LAWS.place(SIMPLE)[1]]], known.filtered.ravel())[0]
+    assert scores.values(SIMPLE) == pytest.approx(
+        np.array([0.5 * alone[0], alone[1], 0.25 * alone[0]]), rel=1e-6)
+
+
+def test_parameters_with_small_columns_are_not_left_open() -> None:
+    scores = Known().scores
+    size = np.where(np.arange(len(TRUE)) == LAWS.place(SIMPLE)[0], 1e-9, 1.0)
+    small = replace(scores, train=scores.train * np.append(size, 1.0), norms=scores.norms * size,
+                    reach=np.full(len(TRUE), 1e-12))
+    assert small.left_open([SIMPLE, MAXWELL]) == [set(), set()]
 
 
 def scored(name: str, *errors: float, excited: bool = True) -> ScoredLaw:
