@@ -88,6 +88,7 @@ def test_rows_are_near_a_reversal_within_a_period_of_the_cutoff(cutoff, reach):
     expected = np.ones((60, 3))
     expected[30 - reach:31 + reach, 1] = 0.0
     assert far.tolist() == expected.tolist()
+    assert swift(ROBOT, turning(0.01 * speed, cutoff=cutoff)).tolist() == expected.tolist()
     speed[50, 2] = -0.39
     assert swift(ROBOT, turning(speed, cutoff=cutoff))[50, 2] == 0.0
     halves = swift(ROBOT, turning(speed, cutoff=cutoff, starts=(0, 30)))

@@ -150,6 +150,8 @@ def test_strength_of_instruments_is_that_of_the_dense_directions(experiment, cut
     expected = np.minimum(correlations**2 / np.sum(spread, axis=0), 1e8)
     assert np.minimum(fit.f, 1e8) == pytest.approx(expected, rel=1e-3)
     assert fit.strong.tolist() == (fit.f > 10.0).tolist()
+    share = np.sum(fit.basis[:, ~fit.strong]**2, axis=1) / np.sum(fit.basis**2, axis=1)
+    assert fit.left == np.flatnonzero(share > 0.5).tolist()
     if cutoff < 1.0:
         assert np.min(np.abs(fit.f - 10.0)) < 0.3
     plain = np.linalg.lstsq(tall[:, b:-1], tall[:, -1], rcond=None)[0]
