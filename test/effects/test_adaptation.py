@@ -163,18 +163,35 @@ def test_refit_warming_equals_one_fit_of_parameters_and_warm_up() -> None:
     # deviations: with the time constant, and the friction of each recording by its prior
     blocks = []
     for i, (one, columns) in enumerate(zip(hot, staying.columns, strict=True)):
-        warmths = [warmth_along(one, factor * warming.seconds, warming.power, np.zeros(1),
-                                warming.law) for factor in (1.0, 1.001, 1.0 / 1.001)]
+        law = np.hstack([warming.law, np.zeros((2, 2))])  # heat is that of the fitted constant
+        warmths = warmth_along(one, warming.seconds * [1.0, 1.001, 1.0 / 1.001], warming.power,
+                               np.zeros(3), law).T[:, :, None]
         slope = (warmths[2] - warmths[1]) / (2.0 * np.log(1.001)) * (one.friction @ warming.fall)
         own = np.zeros((len(columns), 8))
         own[:, 2 * i:2 * i + 2] = one.friction
         blocks.append(np.hstack([-warmths[0] * one.friction, slope, columns, own]))
     tall, prior = np.concatenate(blocks), np.tile([0.1**-2, 0.03**-2], 4)
-    covariance = np.linalg.inv(
-        tall.T @ tall / NOISE**2 + np.diag(np.append(np.zeros(7), prior)))
+    left, density = np.concatenate([one.left for one in hot]), NOISE**2 * STEP
+    for _ in range(4):  # 240 batches of 1 s less the seven common parameters
+        covariance = np.linalg.inv(
+            STEP / density * tall.T @ tall + np.diag(np.append(np.zeros(7), prior)))
+        values = covariance @ (STEP / density * tall.T @ left)
+        rest = np.split(left - tall[:, :7] @ values[:7], len(hot))
+        density = 240.0 / 233.0 * noise_density([replace(
+            one, left=remove_recording_difference(one.friction, error, STEP / density))
+            for one, error in zip(hot, rest, strict=True)])
     std = np.sqrt(np.diag(covariance)[:3])
-    np.testing.assert_allclose(warming.fall_std[:, 0], std[:2], rtol=0.1)  # by the noise found
-    np.testing.assert_allclose(warming.seconds_std, warming.seconds * std[2], rtol=0.1)
+    np.testing.assert_allclose(warming.fall[:, 0], values[:2], rtol=1e-3)
+    np.testing.assert_allclose(warming.fall_std[:, 0], std[:2], rtol=1e-3)
+    np.testing.assert_allclose(warming.seconds_std, warming.seconds * std[2], rtol=0.02)
+
+
+@pytest.mark.parametrize('factor', [2.5, 0.4])
+def test_refit_warming_keeps_time_constants_within_half_and_double(factor: float) -> None:
+    hot, plain, staying = beside(range(100, 102))
+    begin = replace(plain, seconds=factor * plain.seconds)
+    found = refit_warming(hot, begin, staying).warming
+    assert found.seconds == pytest.approx((0.5 if factor > 1.0 else 2.0) * begin.seconds)
 
 
 def test_known_parameters_of_other_joints_leave_the_warm_up_to_friction() -> None:
@@ -195,11 +212,13 @@ def test_known_parameters_of_other_joints_leave_the_warm_up_to_friction() -> Non
 def test_falls_that_cannot_be_change_nothing() -> None:
     hot, plain, staying = beside(range(100, 104))
     state = np.zeros(1)
-    pushed = [replace(one, left=one.left - 5.0 * one.viscous * plain.warmth(one, state)[:, 0])
-              for one in hot]
-    found = refit_warming(pushed, plain, staying)
-    assert found.warming is plain
-    assert not found.change.any() and not found.covariance.any()
+    warmth = [plain.warmth(one, state)[:, 0] for one in hot]
+    for fall, possible in ((0.5, True), (0.65, False)):  # of cold friction, makes 0.87 and 1.07
+        pushed = [replace(one, left=one.left - fall * one.viscous * w)
+                  for one, w in zip(hot, warmth, strict=True)]
+        found = refit_warming(pushed, plain, staying)
+        assert (found.warming is plain) == (not possible)
+        assert found.change.any() == found.covariance.any() == possible
 
 
 def test_a_change_of_torque_stays_where_friction_is_another() -> None:
@@ -400,6 +419,11 @@ def test_the_density_of_noise_is_that_of_means_over_a_second() -> None:
     assert noise_density([one]) == pytest.approx(10.0 / 3.0)
     assert noise_density([one, other]) == pytest.approx((10.0 + 2.0) / (3.0 + 1.0))
     assert noise_density([spread_out([3.0], 1.0)]) == 0.0
+    assert noise_density([spread_out([7.0, 9.0], 1.0)]) == pytest.approx(2.0)
+    paused = spread_out([1.0] * 5, 1.0)
+    stamps = np.array([0.0, 0.5, 1.0, 1.5, 4.2])  # means of 3, 2 and 7 in three of four stretches
+    left = np.array([1.0, 2.0, 6.0, 2.0, 7.0])
+    assert noise_density([replace(paused, time=stamps, left=left)]) == pytest.approx(14.0 / 2.0)
 
 
 def test_a_gain_is_a_share_of_the_error_in_deviations_over_stretches() -> None:
@@ -416,8 +440,9 @@ def test_a_gain_is_a_share_of_the_error_in_deviations_over_stretches() -> None:
     both = [seven, spread_out([0.2], 4.0)]
     assert gain(both, [1.0 + 0.0 * one.left for one in both], [
         np.sqrt(1.0 - one.left) for one in both]).counts
-    assert [Gain(*pair).counts for pair in ((0.0051, 2.51), (0.0049, 9.0), (0.9, 2.49))] == [
-        True, False, False]
+    assert [Gain(*pair).counts for pair in (
+        (0.0051, 2.51), (0.005, 9.0), (0.0049, 9.0), (0.9, 2.5), (0.9, 2.49))] == [
+        True, False, False, False, False]
 
 
 def test_the_difference_of_a_recording_is_a_ridge_of_its_usual_size() -> None:

@@ -90,7 +90,7 @@ def gain(
         whole += float(np.sum(a ** 2))
     gains = np.concatenate(taken)
     spread = float(np.std(gains) * np.sqrt(len(gains)))
-    if len(gains) < LEAST_STRETCHES or spread == 0.0 or whole == 0.0:
+    if len(gains) < LEAST_STRETCHES or not spread or not whole:
         return Gain(0.0, 0.0)
     return Gain(float(gains.sum()) / whole, float(gains.sum()) / spread)
 
@@ -136,12 +136,12 @@ def fit_warming(residuals: Sequence[FrictionResidual]) -> tuple[Warming | None, 
         now = problem.errors(best)
         more = gain(residuals, problem.within(errors), problem.within(now))
         whole = 1.0 - _square(now) / _square(errors)
+        total = Gain(1.0 - _square(now) / _square(problem.left), more.deviations)
         if not chosen:
-            total_gain = Gain(1.0 - _square(now) / _square(problem.left), more.deviations)
+            total_gain = total
         if more.deviations <= BEYOND_CHANCE or min(whole, total_gain.share) <= LEAST_ERROR_SHARE:
             break
-        chosen, errors = best, now
-        total_gain = Gain(1.0 - _square(errors) / _square(problem.left), more.deviations)
+        chosen, errors, total_gain = best, now, total
     if not chosen:
         return None, total_gain
     rest = problem.within(errors)
@@ -160,7 +160,7 @@ def _refine_warming(
     constants.
     """
     count, best, reach = len(seconds), np.inf, (0.5 * seconds, 2.0 * seconds)
-    law = np.zeros((2, 1 + 2 * count))
+    law: FloatArray | None = None
     for _ in range(WARM_UP_ROUNDS):
         problem = _Problem.of(
             residuals, power, noise, (*seconds, *(DERIVATIVE_RATIO * seconds)), law)
@@ -215,7 +215,7 @@ class _Problem:
             columns.append(np.hstack([both, *(w[:, None] * both for w in warmth.T)]))
         apart = len(residuals) >= ENOUGH_RECORDINGS
         folds = tuple(np.full(len(one.time), i) if apart else GAIN_FOLDS * i + (
-            stretches(one.time, (one.time[-1] - one.time[0]) / GAIN_FOLDS))
+            stretches(one.time, float(np.ptp(one.time)) / GAIN_FOLDS))
             for i, one in enumerate(residuals))
         weights = tuple(float(np.median(np.diff(one.time))) / noise for one in residuals)
         return cls(tuple(columns), tuple(one.left for one in residuals), weights, folds)
@@ -287,12 +287,9 @@ class _Problem:
     def square(self, chosen: tuple[int, ...]) -> float:
         """Return the sum of squares of `errors`."""
         selected, by_fold = [*_columns(chosen), -1], self.values_by_fold(chosen)
-        total = 0.0
-        for grams in self.grams:
-            for fold, gram in grams.items():
-                values = np.append(by_fold[fold], -1.0)
-                total += float(values @ gram[np.ix_(selected, selected)] @ values)
-        return total
+        values = {fold: np.append(one, -1.0) for fold, one in by_fold.items()}
+        return sum(float(values[fold] @ gram[np.ix_(selected, selected)] @ values[fold])
+                   for grams in self.grams for fold, gram in grams.items())
 
     def possible(self, chosen: tuple[int, ...]) -> bool:
         """Return True if friction stays above zero after long motion.
@@ -484,8 +481,8 @@ def rescale_warming(
     """Return ``warming`` with the same torque for ``current`` instead of ``previous`` friction."""
     old, new = (np.concatenate([one.friction for one in some]) for some in (previous, current))
     squares = np.sum(new ** 2, axis=0)
-    ratio = np.where(squares > 0.0, np.sum(old * new, axis=0) / np.where(
-        squares > 0.0, squares, 1.0), 1.0)
+    ratio = np.divide(
+        np.sum(old * new, axis=0), squares, out=np.ones_like(squares), where=squares > 0.0)
     power = float(np.mean(np.concatenate([one.power for one in current])))
     return replace(
         warming, power=power, rise=frozen(ratio * warming.rise),
@@ -542,7 +539,7 @@ def _noise(
     density = noise_density([replace(one, left=remove_recording_difference(
         tall[:, :2], tall[:, -1] - tall[:, 2:-1] @ values, _step(one) / noise))
         for one, tall in zip(residuals, equations, strict=True)])
-    batches = sum(float(one.time[-1] - one.time[0]) / NOISE_STRETCH for one in residuals)
+    batches = sum(float(np.ptp(one.time)) / NOISE_STRETCH for one in residuals)
     used = np.any([np.any(tall[:, 2:-1], axis=0) for tall in equations], axis=0)
     fitted = np.count_nonzero(used)
     return density * batches / max(batches - fitted, LEAST_FREE * batches)
