@@ -39,6 +39,8 @@ from robot_dynid.types import FloatArray, Samples, frozen
 
 ROBOT = load_robot('planar_3r')
 INFINITE = 'features or residual hold numbers that are not finite'
+FLAT = 'the deflection is constant, so no residual can be fitted: check that motor and link ' \
+    'states come from separate encoders'
 
 
 def test_trust_is_a_gaussian_of_the_distance_outside() -> None:
@@ -60,9 +62,8 @@ def test_faded_moments_are_those_of_a_mixture_with_no_model() -> None:
     (np.ones((4, 1)), np.full(4, np.inf), INFINITE),
     (np.arange(3.0)[:, None], np.zeros(3),
      '3 points are too few for a residual model, which needs 4: record a longer motion'),
-    (np.column_stack([np.arange(4.0), np.full(4, 2.0) + 5e-13 * np.arange(4)]), np.zeros(4),
-     'the deflection is constant, so no residual can be fitted: check that motor and link states '
-     'come from separate encoders')])
+    (np.column_stack([np.arange(4.0), np.full(4, 2.0) + 5e-13 * np.arange(4)]), np.zeros(4), FLAT),
+    (np.column_stack([np.arange(4.0), np.zeros(4)]), np.zeros(4), FLAT)])
 def test_check_features_says_what_is_wrong(
     features: FloatArray, residual: FloatArray, says: str
 ) -> None:
@@ -107,6 +108,8 @@ def test_radial_basis_is_a_ridge_of_a_thousandth_of_the_mean_square() -> None:
     np.testing.assert_array_equal(model.upper, features.max(axis=0))
     with pytest.raises(DataError, match=r'8 points are too few .* needs 9'):
         RadialBasis(3).fit(features[:8], residual[:8])
+    line = RadialBasis().fit(features[:, :1], residual)
+    assert isinstance(line, RadialModel) and line.count == 9
 
 
 def radial() -> RadialModel:
@@ -168,6 +171,33 @@ def test_a_gaussian_has_the_conditional_moments_and_fades_beyond_its_reach() -> 
     np.testing.assert_allclose(model.variance(features), variance)
 
 
+def test_a_mixture_has_the_moments_of_its_joint_density() -> None:
+    """By the density over the residual at given features, integrated."""
+    other = np.array([[1.0, -0.2, -0.6], [-0.2, 0.7, 0.3], [-0.6, 0.3, 1.5]])
+    means, weights = np.array([[0.1, -0.2, 0.3], [1.4, 0.8, -1.0]]), np.array([0.3, 0.7])
+    model = mixture(weights=frozen(weights), means=frozen(means),
+                    covariances=frozen([COVARIANCE, other]))
+    features = np.array([[1.1, 2.5], [1.6, 3.4], [0.2, -9.0]])
+    residual = np.linspace(-12.0, 12.0, 4001)
+    for x, mean, variance in zip(
+            features, model.mean(features), model.variance(features), strict=True):
+        u = np.append((x - [1.0, 2.0]) / [0.5, 2.0], 0.0)
+        along = u + residual[:, None] * [0.0, 0.0, 1.0]
+        density, distance = np.zeros(len(residual)), []
+        for weight, centre, covariance in zip(weights, means, (COVARIANCE, other), strict=True):
+            off, inside = along - centre, (u - centre)[:2]
+            density += weight / np.sqrt(np.linalg.det(covariance)) * np.exp(
+                -0.5 * np.einsum('nk,kl,nl->n', off, np.linalg.inv(covariance), off))
+            distance.append(np.sqrt(inside @ np.linalg.solve(covariance[:2, :2], inside)))
+        density /= density.sum()
+        expected = density @ residual
+        trust = np.exp(-0.5 * max(min(distance) - 1.2, 0.0)**2)
+        (first,), (second,) = fade_outside(
+            np.array([trust]), np.array([-0.5 + 3.0 * expected]),
+            np.array([9.0 * (density @ (residual - expected)**2)]), 6.0)
+        assert (mean, variance) == pytest.approx((first, second), rel=1e-6)
+
+
 @pytest.mark.parametrize(('change', 'says'), [
     ({'weights': [0.0]}, 'must be positive'), ({'scale': [1.0, 1.0, 0.0]}, 'must be positive'),
     ({'reach': 0.0}, 'must be positive'),
@@ -207,7 +237,39 @@ def test_a_mixture_has_twenty_points_per_component(count: int, components: int) 
     table = centres + rng.normal(size=(count, 2))
     model = MixtureRegression().fit(table[:, :1], table[:, 1])
     assert isinstance(model, MixtureModel) and len(model.weights) == components
-    assert np.isfinite(MixtureRegression().fit(table[:, :1], np.zeros(count)).blank)
+    nothing = MixtureRegression().fit(table[:, :1], np.zeros(count))
+    assert isinstance(nothing, MixtureModel)
+    assert (nothing.scale[1], nothing.blank) == (1.0, 0.0)
+
+
+@pytest.mark.parametrize(('scores', 'chosen', 'tried'), [
+    ((5.0, 4.0, 4.0, 4.1, 1.0), 2, 4), ((5.0, 6.0, 4.0, 4.5, 3.0, 2.0, 1.0), 6, 6),
+    ((5.0, 5.0, 5.0), 1, 3), ((5.0, 6.0, 4.0, 7.0, 8.0, 1.0), 3, 5)])
+def test_a_mixture_of_least_bic_is_sought_until_two_in_a_row_are_no_better(
+    monkeypatch: pytest.MonkeyPatch, scores: tuple[float, ...], chosen: int, tried: int
+) -> None:
+    """With at most six components, from the same seed."""
+    asked: list[tuple[int, int]] = []
+
+    class Given:
+        """A mixture of ``k`` components of known BIC."""
+
+        def __init__(self, k: int, random_state: int) -> None:
+            asked.append((k, random_state))
+            self.k, self.weights_, self.means_ = k, np.full(k, 1.0 / k), np.zeros((k, 2))
+            self.covariances_ = np.tile(np.eye(2), (k, 1, 1))
+
+        def fit(self, points: FloatArray) -> Given:
+            return self
+
+        def bic(self, points: FloatArray) -> float:
+            return scores[self.k - 1]
+
+    monkeypatch.setattr('sklearn.mixture.GaussianMixture', Given)
+    table = np.random.default_rng(6).normal(size=(200, 2))
+    model = MixtureRegression().fit(table[:, :1], table[:, 1])
+    assert isinstance(model, MixtureModel) and len(model.weights) == chosen
+    assert asked == [(k, 0) for k in range(1, tried + 1)]
 
 
 def gear(**changes: Any) -> GearModel:
@@ -251,6 +313,9 @@ def test_a_gear_is_fitted_to_residual_plus_load() -> None:
     assert (model.left, model.blank) == pytest.approx((np.mean(left**2), np.mean(residual**2)))
     with pytest.raises(DataError, match=r'2 points are too few .* needs 3'):
         GearRegression().fit(features[:2], residual[:2])
+    wavy = np.hstack([features[:, :2], np.zeros((50, 2)), features[:, 2:]])  # waves faded out
+    np.testing.assert_allclose(GearRegression().fit(wavy, residual).plain()['size'],
+                               [*solved[:2], 0.0, 0.0, -1.0], rtol=1e-9)
     unloaded = features * [1.0, 1.0, 0.0]
     assert GearRegression().fit(unloaded, residual).plain()['size'][-1] == -1.0
 

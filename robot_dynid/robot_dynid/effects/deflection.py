@@ -312,13 +312,14 @@ class MixtureRegression:
         except ImportError:
             raise MissingDependency('Gaussian mixtures need scikit-learn: pip install '
                                     'scikit-learn, or put residual: rbf into the recipe') from None
-        max_count = max(1, min(self.components, len(points) // POINTS_PER_COMPONENT))
-        best, least, since = None, np.inf, 0
+        max_count = min(self.components, len(points) // POINTS_PER_COMPONENT)
+        best, least = None, np.inf
         for k in range(1, max_count + 1):
             mixture = GaussianMixture(k, random_state=self.seed).fit(points)
-            bic, since = float(mixture.bic(points)), since + 1
+            bic = float(mixture.bic(points))
+            since = 0 if bic < least else since + 1
             if bic < least:
-                best, least, since = mixture, bic, 0
+                best, least = mixture, bic
             if since == MIXTURE_PATIENCE:
                 break
         return best
@@ -393,14 +394,13 @@ class GearRegression:
         Raises DataError for fewer points than features, and for a deflection that is constant.
         """
         check_features(features[:, :2], residual, features.shape[1])
-        load = features.shape[1] - LOAD_FEATURES
-        is_free = np.arange(features.shape[1]) != load
-        varied = np.where(is_free, features - features.mean(axis=0), 0.0)
+        free = select_features(features, gear=False)
+        varied = free - free.mean(axis=0)
         scale = np.linalg.norm(varied, axis=0)
         scale[scale == 0.0] = 1.0
-        passed = residual + features[:, load]
-        size = np.linalg.lstsq(varied / scale, passed - passed.mean())[0] / scale
-        size[load] = -1.0
+        passed = residual + features[:, -1]
+        size = np.append(
+            np.linalg.lstsq(varied / scale, passed - passed.mean())[0] / scale, -1.0)
         left = residual - features @ size
         bent = features[:, 0]
         return GearModel(frozen(size), float(left.mean()), float(bent.min()), float(bent.max()),
