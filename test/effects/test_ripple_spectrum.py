@@ -6,8 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 from scipy.stats import chi2
 
+from robot_dynid.effects import ripple_search
 from robot_dynid.effects.ripple import amplitudes
 from robot_dynid.effects.ripple_search import (
     DELAYS,
@@ -15,9 +17,12 @@ from robot_dynid.effects.ripple_search import (
     JointResidual,
     NormalEquations,
     Phases,
+    RippleFit,
     Spectrum,
     add_ridge,
+    fit_ripple,
     gear_orders,
+    refine_phases,
     remove_trends,
     surprise,
 )
@@ -115,6 +120,10 @@ def test_rivals_are_compared_by_the_power_that_the_wave_took_and_no_more_than_fi
     assert spectrum.rivals(70.0, 0.9, rest).tolist() == [71.0, 300.0, 200.0]
     with_wave[1, 480:488] = 45.0 + np.arange(8.0)
     assert spectrum.rivals(70.0, 1.5, rest).tolist() == [507.0, 506.0, 505.0, 504.0, 503.0]
+    weak = 0.0 * best  # 9.5 and a hundredth as likely is 0.29, more than orders without power have
+    weak[0, [50, 51, 90]] = 9.5, 0.8, 0.5
+    assert Spectrum(ORDERS, weak, level).rivals(70.0, 1.5, Spectrum(
+        ORDERS, 0.0 * best, level)).tolist() == [110.0]
 
 
 @pytest.mark.parametrize(('ratio', 'bases'), [
@@ -187,3 +196,133 @@ def test_a_fit_has_errors_waves_and_projections_of_its_columns() -> None:
 def test_a_joint_within_no_range_resolves_no_orders() -> None:
     still = replace(rows(), position=np.full(240, 0.3))
     assert still.resolved == pytest.approx(2.0 * np.pi / 1e-9)
+
+
+@pytest.mark.parametrize(('apart', 'both'), [(1, False), (2, False), (3, True)])
+@pytest.mark.parametrize('way', [1, -1])
+def test_peaks_are_the_highest_of_two_orders_on_either_side(
+    apart: int, both: bool, way: int
+) -> None:
+    power = np.zeros((25, len(ORDERS)))
+    power[0, [380, 380 + way * apart]] = 60.0, 50.0
+    found = [peak.order for peak in Spectrum(ORDERS, power, np.ones((2, len(ORDERS)))).peaks(
+        np.empty(0)) if peak.surprise > 0.0]
+    assert found == [400.0, 400.0 + way * apart][:1 + both]
+
+
+@pytest.mark.parametrize(('apart', 'other'), [(1.4, False), (1.6, True)])
+def test_orders_nearer_to_a_gear_than_is_resolved_are_those_of_the_gear(
+    apart: float, other: bool
+) -> None:
+    power = np.zeros((25, len(ORDERS)))
+    power[3, 480] = 60.0
+    found = Spectrum(ORDERS, power, np.ones((2, len(ORDERS)))).peaks(np.array([500.0 - apart]))
+    assert [peak.order for peak in found if peak.surprise > 0.0] == [500.0][:other]
+
+
+@pytest.mark.parametrize(('unlikely', 'listed'), [(0.5, True), (-0.1, False)])
+def test_large_peaks_are_listed_that_surprise(unlikely: float, listed: bool) -> None:
+    """After the five that surprise most, the largest at their noise."""
+    level, power = np.ones((2, len(ORDERS))), np.zeros((25, len(ORDERS)))
+    power[0, 100:600:100] = 70.0
+    power[0, 700] = brentq(lambda one: surprise(one, len(ORDERS)) - unlikely, 1.0, 70.0)
+    level[0, 700] = 9.0
+    found = [peak.order for peak in Spectrum(ORDERS, power, level).peaks(np.empty(0))]
+    assert sorted(found[:5]) == [120.0, 220.0, 320.0, 420.0, 520.0]
+    assert found[5:] == [720.0][:listed]
+
+
+@pytest.mark.parametrize(('spread', 'twists'), [
+    (9.9, [0.0]), (10.1, [0.0, 0.5, 1.0, 1.5, 2.0, 3.0])])
+def test_compliances_of_loaded_joints_are_scanned_in_shares_of_a_turn_of_order_a_thousand(
+    monkeypatch: pytest.MonkeyPatch, spread: float, twists: list[float]
+) -> None:
+    data = rows()
+    effort = data.effort - data.effort.mean()
+    data = replace(data, effort=5.0 + spread / np.std(effort) * effort)
+    scanned: list[float] = []
+
+    def scan(data: JointResidual, residual: FloatArray, compliance: float) -> Spectrum:
+        scanned.append(compliance)
+        return Spectrum(ORDERS, np.zeros((25, len(ORDERS))), np.ones((2, len(ORDERS))))
+
+    monkeypatch.setattr(Spectrum, 'of', scan)
+    found = fit_ripple(data)
+    assert (found.ripple, found.waves, found.aliased) == (None, (), ())
+    assert scanned == pytest.approx([twist / 1000.0 / spread for twist in twists])
+
+
+#: orders of twelve waves [1/rad], multiples of ten
+MANY = 30.0 * np.arange(2.0, 14.0)
+
+
+def waving(
+    monkeypatch: pytest.MonkeyPatch, chances: dict[float, float], effort: float = 1.0
+) -> RippleFit:
+    """Return the fit to twelve waves of decreasing size, all of which stand out of the spectrum.
+
+    ``chances`` are those of some orders.
+    """
+    rng = np.random.default_rng(5)
+    position = np.cumsum(rng.uniform(0.0, 0.02, 900))
+    residual = sum((1.0 - 0.05 * k) * np.sin(order * position) for k, order in enumerate(MANY))
+    ones, index = np.ones(900), np.arange(900)
+    residual = residual + 0.1 * rng.normal(size=900)
+    data = JointResidual(position, 0.5 * ones, effort * ones, residual,
+                         index // 225, index // 10, 0.05, 1.0, 0.01)
+    power = np.zeros((25, len(ORDERS)))
+    power[16, MANY.astype(int) - 20] = 90.0 - np.arange(12.0)
+    spectrum = Spectrum(ORDERS, power, np.ones((2, len(ORDERS))))
+    monkeypatch.setattr(Spectrum, 'of', lambda *_: spectrum)
+    monkeypatch.setattr(Spectrum, 'surprise_of', lambda self, data, alone, wave, gear: -np.log(
+        chances.get(wave[0], 1e-9)))
+    return fit_ripple(data, 10.0)
+
+
+def test_a_ripple_has_at_most_ten_waves(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert len(waving(monkeypatch, {}).waves) == 10
+
+
+def test_waves_of_a_chance_above_a_thousandth_are_left_out(
+    monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = waving(monkeypatch, {60.0: 1.05e-3, 90.0: 0.95e-3})
+    orders = {wave.order: wave.chance for wave in found.waves}
+    assert 60.0 not in orders and orders[90.0] == pytest.approx(0.95e-3)
+
+
+@pytest.mark.parametrize('true', [-25e-3, 25e-3])
+def test_delays_are_at_most_twenty_milliseconds(true: float) -> None:
+    data = rows()
+    data = replace(data, residual=np.sin(20.0 * (data.position + true * data.velocity)))
+    found = refine_phases(Phases.none(0.0).with_wave(20.0, 0.6 * true), data, twists=False)
+    assert found.delays == pytest.approx([np.copysign(20e-3, true)], rel=1e-3)
+    assert (found.compliance, found.compliance_std) == (0.0, 0.0)
+
+
+def test_deviations_of_delays_are_those_of_errors_alike_within_blocks() -> None:
+    """The sandwich of White over blocks, with the coefficients of the wave projected out."""
+    data = rows()
+    truth = np.sin(60.0 * (data.position - 3e-3 * data.velocity))
+    data = replace(data, residual=truth + 0.2 * np.repeat(
+        np.random.default_rng(6).normal(size=20), 12) * np.cos(60.0 * data.position))
+    found = refine_phases(Phases.none(0.0).with_wave(60.0, -2e-3), data, twists=False)
+    fit = Fit.of(found, data)
+    slope = fit.project_out(fit.slopes() * data.velocity[:, None])[:, 0]
+    sums = [slope[data.block == b] @ fit.errors()[data.block == b] for b in range(20)]
+    assert found.delay_std == pytest.approx(
+        [np.sqrt(np.sum(np.square(sums))) / (slope @ slope)], rel=1e-3)
+
+
+@pytest.mark.parametrize(('share', 'spread', 'twists'), [
+    (4.1, 1.0, True), (3.9, 1.0, False), (-4.1, 1.0, False), (4.1, 39.0, True),
+    (4.1, 41.0, False)])
+def test_a_compliance_is_used_from_four_deviations_up_to_four_milliradians(
+    monkeypatch: pytest.MonkeyPatch, share: float, spread: float, twists: bool
+) -> None:
+    """Of 1e-4 rad/(N m), at an effort of ``spread`` [N m]."""
+    monkeypatch.setattr(ripple_search, 'refine_phases', lambda phases, data, twists: replace(
+        phases, compliance=np.sign(share) * 1e-4 * twists,
+        compliance_std=1e-4 / abs(share) * twists))
+    found = waving(monkeypatch, {}, spread).ripple
+    assert found is not None and found.compliance == (1e-4 if twists else 0.0)

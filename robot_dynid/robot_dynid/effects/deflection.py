@@ -317,10 +317,9 @@ class MixtureRegression:
         for k in range(1, max_count + 1):
             mixture = GaussianMixture(k, random_state=self.seed).fit(points)
             bic = float(mixture.bic(points))
-            since = 0 if bic < least else since + 1
             if bic < least:
-                best, least = mixture, bic
-            if since == MIXTURE_PATIENCE:
+                best, least, count = mixture, bic, k
+            elif k - count == MIXTURE_PATIENCE:
                 break
         return best
 

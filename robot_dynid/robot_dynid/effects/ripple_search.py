@@ -454,7 +454,7 @@ def refine_phases(phases: Phases, data: JointResidual, twists: bool) -> Phases:
     speed, torque = (float(np.sqrt(np.mean(x**2))) for x in (data.velocity, data.effort))
     scale = 1.0 / np.append(phases.orders * speed, np.max(phases.orders) * max(torque, 1e-9))
     bound = np.append(np.full(count, LONGEST_DELAY), np.inf)
-    begin = np.append(phases.delays, phases.compliance if twists else 0.0)
+    begin = np.append(phases.delays, phases.compliance)
     free = np.arange(count + twists)
 
     def at(values: FloatArray) -> Phases:
