@@ -257,38 +257,53 @@ MANY = 30.0 * np.arange(2.0, 14.0)
 
 
 def waving(
-    monkeypatch: pytest.MonkeyPatch, chances: dict[float, float], effort: float = 1.0
+    monkeypatch: pytest.MonkeyPatch, waves: FloatArray = MANY, effort: float = 1.0,
+    scan: tuple[float, int] = (9.0, 0), **given: float,
 ) -> RippleFit:
-    """Return the fit to twelve waves of decreasing size, all of which stand out of the spectrum.
+    """Return the fit to waves of decreasing size, of which every has the chance 1e-9.
 
-    ``chances`` are those of some orders.
+    ``scan`` is the range of positions [rad], and by how much it shows orders too low; ``given``:
+    ``ratio`` of the gear, and ``chance`` of the wave of 60 1/rad.
     """
+    reach, low = scan
     rng = np.random.default_rng(5)
-    position = np.cumsum(rng.uniform(0.0, 0.02, 900))
-    residual = sum((1.0 - 0.05 * k) * np.sin(order * position) for k, order in enumerate(MANY))
+    position = rng.uniform(0.0, reach, 900)
+    residual = np.sum((1.0 - 0.05 * np.arange(len(waves))) * np.sin(
+        np.outer(position, waves)), axis=1) + 0.1 * rng.normal(size=900)
     ones, index = np.ones(900), np.arange(900)
-    residual = residual + 0.1 * rng.normal(size=900)
     data = JointResidual(position, 0.5 * ones, effort * ones, residual,
                          index // 225, index // 10, 0.05, 1.0, 0.01)
-    power = np.zeros((25, len(ORDERS)))
-    power[16, MANY.astype(int) - 20] = 90.0 - np.arange(12.0)
-    spectrum = Spectrum(ORDERS, power, np.ones((2, len(ORDERS))))
-    monkeypatch.setattr(Spectrum, 'of', lambda *_: spectrum)
+    turning = np.exp(1j * np.outer(ORDERS[:400] + low, position))
+
+    def stand_out(data: JointResidual, residual: FloatArray, compliance: float) -> Spectrum:
+        power = np.zeros((25, len(ORDERS)))
+        power[16, :400] = np.abs(turning @ residual)**2 / 2000.0
+        return Spectrum(ORDERS, power, np.ones((2, len(ORDERS))))
+
+    monkeypatch.setattr(Spectrum, 'of', stand_out)
     monkeypatch.setattr(Spectrum, 'surprise_of', lambda self, data, alone, wave, gear: -np.log(
-        chances.get(wave[0], 1e-9)))
-    return fit_ripple(data, 10.0)
+        given.get('chance', 1e-9) if wave[0] == 60.0 else 1e-9))
+    return fit_ripple(data, given.get('ratio'))
 
 
 def test_a_ripple_has_at_most_ten_waves(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert len(waving(monkeypatch, {}).waves) == 10
+    assert [wave.order for wave in waving(monkeypatch, ratio=10.0).waves] == MANY[:10].tolist()
 
 
+@pytest.mark.parametrize(('chance', 'used'), [(0.95e-3, True), (1.05e-3, False)])
 def test_waves_of_a_chance_above_a_thousandth_are_left_out(
-    monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch, chance: float, used: bool
 ) -> None:
-    found = waving(monkeypatch, {60.0: 1.05e-3, 90.0: 0.95e-3})
-    orders = {wave.order: wave.chance for wave in found.waves}
-    assert 60.0 not in orders and orders[90.0] == pytest.approx(0.95e-3)
+    found = waving(monkeypatch, MANY[:2], ratio=10.0, chance=chance)
+    assert [wave.order for wave in found.waves] == [60.0, 90.0][1 - used:]
+
+
+@pytest.mark.parametrize('low', [-2, -1, 0, 1, 2])
+def test_the_order_of_a_wave_is_the_best_of_those_two_around_that_of_the_scan(
+    monkeypatch: pytest.MonkeyPatch, low: int
+) -> None:
+    found = waving(monkeypatch, np.array([200.0]), scan=(0.8, low))
+    assert [wave.order for wave in (*found.waves, *found.aliased)] == [200.0]
 
 
 @pytest.mark.parametrize('true', [-25e-3, 25e-3])
@@ -324,5 +339,5 @@ def test_a_compliance_is_used_from_four_deviations_up_to_four_milliradians(
     monkeypatch.setattr(ripple_search, 'refine_phases', lambda phases, data, twists: replace(
         phases, compliance=np.sign(share) * 1e-4 * twists,
         compliance_std=1e-4 / abs(share) * twists))
-    found = waving(monkeypatch, {}, spread).ripple
+    found = waving(monkeypatch, MANY[:1], spread, ratio=10.0).ripple
     assert found is not None and found.compliance == (1e-4 if twists else 0.0)
