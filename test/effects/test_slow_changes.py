@@ -67,6 +67,11 @@ def test_damaged_warming_is_refused(change: dict[str, Any], says: str) -> None:
         replace(WARMING, **change)
 
 
+def test_small_joints_warm_up_at_any_power_and_in_any_time() -> None:
+    small = replace(WARMING, power=1e-3, seconds=np.array([0.5, 0.9]))
+    assert small.power == 1e-3
+
+
 def test_warming_of_no_time_constant_is_refused() -> None:
     none = np.zeros(0)
     with pytest.raises(ValueError, match='shapes'):
@@ -126,6 +131,7 @@ def test_tracker_adds_warming_then_the_coefficients_of_what_is_left() -> None:
         np.testing.assert_allclose(both, expected + np.sum(one.columns * means, axis=1))
         assert np.any(both != warmed) and np.any(warmed)
     torques = SLOW_COEFFICIENTS.torque(parts)
+    np.testing.assert_array_equal(SLOW_COEFFICIENTS.torque(parts[:1])[0], torques[0])
     alone = SlowChangeTracker(Adaptation(None, SLOW_COEFFICIENTS), 1)
     for one, torque in zip(parts, torques, strict=True):
         warmed, both = alone(one)
@@ -163,7 +169,7 @@ def test_tables_hold_the_laws_and_priors_of_all_joints() -> None:
 
 def test_sections_tell_gains_and_laws_joint_by_joint() -> None:
     changes = (SlowChange('a', 0.123, 4.56, 0.0789, 7.89), SlowChange('b', 0.01, 1.2, 0.02, 1.3))
-    parts = (Adaptation(WARMING, SLOW_COEFFICIENTS), None)
+    parts = (Adaptation(replace(WARMING, power=5.126), SLOW_COEFFICIENTS), None)
 
     def sections(record: tuple[SlowChange, ...], parts: tuple[Adaptation | None, ...]) -> Any:
         model: Any = SimpleNamespace(
@@ -179,8 +185,8 @@ def test_sections_tell_gains_and_laws_joint_by_joint() -> None:
         ('a', '12.3', '4.6', 'yes', '7.9', '7.9', 'yes', '0.1', '0.03', '30'),
         ('b', '1.0', '1.2', 'no', '2.0', '1.3', 'no', '–', '–', '–')]
     assert [row.cells for row in laws.rows] == [
-        ('a', '12 ± 3.9', '5', '20.0 ± 5.9', '30.0 ± 9.8'),
-        ('a', '300 ± 98', '5', '5.0 ± 7.8', '7.0 ± 11.8')]
+        ('a', '12 ± 3.9', '5.13', '20.0 ± 5.9', '30.0 ± 9.8'),
+        ('a', '300 ± 98', '5.13', '5.0 ± 7.8', '7.0 ± 11.8')]
     (section,) = sections(changes[1:], (None, None))
     assert section.text == f'{SLOW}The recordings show no friction that warms up.'
     assert len(section.tables) == 1

@@ -276,6 +276,32 @@ def test_textbook_friction_falls_as_the_exponential(exponent: float) -> None:
         static, np.sign(v) * np.exp(-np.abs(v / 0.2)**exponent), rtol=0.0, atol=FITTED_EXPONENTIAL)
 
 
+@pytest.mark.parametrize(('term', 'viscous'), [
+    (Term(POWER), True), (Term(POWER, side=-1.0), True), (Term(POWER, 1.5), False),
+    (Term(RAMP, 1.0), False), (Term(POWER, reference=25.0), False)])
+def test_viscous_terms_are_proportional_to_velocity(term: Term, viscous: bool) -> None:
+    assert term.viscous is viscous
+
+
+#: settings [rad/s, m/s; rad, m; s; deg C] of laws and additions that name none
+DEFAULTS = {
+    'coulomb': {'width': 0.01}, 'asymmetric': {'width': 0.01},
+    'two-speed': {'steepness': 0.01, 'threshold': 0.05},
+    'stribeck': {'width': 0.01, 'speed': 0.1}, 'dahl': {'length': 3e-4, 'width': 0.01},
+    'exponential': {'width': 0.01, 'speed': 0.1, 'exponent': 2.0},
+    'maxwell': {'lengths': [1e-4, 1e-3], 'width': 0.01}, 'none': {},
+    'levelling': {'speed': 0.3}, 'breakaway': {'speed': 0.1}, 'load': {},
+    'drift': {'seconds': 30.0}, 'temperature': {'reference': 25.0}}
+
+
+def test_laws_that_name_no_settings_have_those_of_usual_joints() -> None:
+    found = {name: law_from(name).settings() for name in LAWS}
+    found |= {name: law_from(f'none+{name}').settings()[name] for name in ADDITIONS}
+    assert {name: {key: list(value) if isinstance(value, tuple) else value
+                   for key, value in settings.items() if value is not None}
+            for name, settings in found.items()} == DEFAULTS
+
+
 def test_a_power_below_one_is_refused() -> None:
     """Its slope at rest is infinite, and dynamics would be NaN there."""
     with pytest.raises(UsageError, match=r'power 0\.5 of the speed has an infinite slope at rest'):

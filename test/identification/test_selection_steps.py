@@ -13,7 +13,10 @@ from motions import STEP, five_sines, lively, truth_of
 
 from robot_dynid.effects import GearEffects
 from robot_dynid.errors import DataError
+from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.estimation.friction_selection.law_selection import AxisChoice
+from robot_dynid.estimation.least_squares import batch_scores, joint_weights, solve
+from robot_dynid.estimation.uncertainty.between_recordings import scatter_covariance
 from robot_dynid.friction import law_from
 from robot_dynid.identification import selection
 from robot_dynid.identification.recipe import Recipe
@@ -24,6 +27,7 @@ from robot_dynid.identification.selection import (
     choose,
     choose_gear_effects,
     effort_lag,
+    lag_of,
 )
 from robot_dynid.identified.structure import Structure
 from robot_dynid.robot.robot_file import load_robot
@@ -276,6 +280,19 @@ def test_a_lag_is_that_of_the_effort_behind_the_motion(lag: float) -> None:
     assert 0.0 < found.std < 0.05 * abs(lag)
 
 
+def test_the_deviation_of_a_lag_is_that_of_the_last_parameter() -> None:
+    model = Structure.uniform(ROBOT, True, 'coulomb', {'width': 0.3}).torque_model(ROBOT)
+    information = Experiment.of(model, [lively(model, 1500, 0.1)]).information
+    weights = joint_weights(information)
+    solution = solve(information, weights)
+    by_time, by_motion = (batch_scores(part, weights, solution)
+                          for part in (information, information.distinct))
+    spread, _ = scatter_covariance(information, by_time, by_motion=by_motion)
+    lag = lag_of(information)
+    assert lag.seconds == solution.values[-1]
+    assert lag.std == pytest.approx(np.sqrt(spread[-1, -1]))
+
+
 def test_scores_are_means_over_joints_and_folds() -> None:
     errors = np.array([[0.1, 0.5, 0.3], [0.9, 0.2, 0.4]])
 
@@ -350,12 +367,11 @@ def test_ramps_and_scores_of_single_joints_are_those_of_their_motion(monkeypatch
     assert part.effects(given, Preprocessing(10.0)) is given
 
     class Known(SingleJointExcerpt):
-        """Recordings whose scores are least at a width of 0.02."""
+        """Recordings whose scores are least at a width of ``best``."""
 
         def score(self, model: Any, settings: Any) -> float:
-            return abs(np.log(widths.pop(0) / 0.021))
+            return abs(np.log(model.blocks[-1].laws[0].width / best))
 
-    widths = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1]
-    assert Known(ROBOT, []).ramp(given, Preprocessing(10.0)) == Structure.uniform(
-        ROBOT, False, 'coulomb', {'width': 0.02})
-    assert widths == []
+    for best in (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1):
+        assert Known(ROBOT, []).ramp(given, Preprocessing(10.0)) == Structure.uniform(
+            ROBOT, False, 'coulomb', {'width': best})

@@ -311,8 +311,8 @@ class SlowTables(NamedTuple):
         tables = cls(np.ones((n, k)), np.zeros((n, 2, FALLS + k)), np.zeros((n, 2, ONLINE_COUNT)),
                     np.ones((n, 4)))
         tables.laws[:, :, POWER] = 1.0
-        tables.settings[:] = np.array([1.0, GATE_DEVIATIONS, 0.0, gain])
-        tables.settings[:, 2] = speed[:n]
+        tables.settings[:, 1:] = np.column_stack(
+            np.broadcast_arrays(GATE_DEVIATIONS, speed[:n], gain))
         for j, one in enumerate(adaptations):
             if one and one.warming:
                 count = len(one.warming.seconds)
