@@ -13,15 +13,17 @@ from tolerances import NOISE_LEVEL
 from robot_dynid.estimation import ESTIMATORS
 from robot_dynid.estimation.experiment import Experiment, swift
 from robot_dynid.excitation.design_criteria import design_criteria
+from robot_dynid.identification import gathered
 from robot_dynid.identification.gathered import reversal_weights
 from robot_dynid.identified.structure import Structure
+from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.signals.prepare import Preprocessing, Repaired, prepare, repair
 from robot_dynid.simulation.arm import Arm, measured, record
 from robot_dynid.simulation.truth import Truth, distance, load_truth, true_base
 from robot_dynid.trajectories.fourier import FourierOptions, random_fourier
 from robot_dynid.trajectories.limits import motion_limits
-from robot_dynid.types import FloatArray, RawLog
+from robot_dynid.types import FloatArray, RawLog, Samples
 
 ROBOT = load_robot('planar_3r')
 SETTINGS = Preprocessing(15.0)
@@ -106,3 +108,24 @@ def test_weights_that_would_spoil_the_prediction_are_not_used() -> None:
     noise = 0.01 * np.random.default_rng(4).normal(size=(6000, 3))
     weights = reversal_weights(MODEL, [spoiled(3.0 * np.cos(position) + noise, noise)], FINE)
     assert weights.tolist() == [1.0, 1.0, 1.0]
+
+
+@pytest.mark.parametrize(('rows', 'known'), [(49, False), (50, True)])
+def test_residuals_near_reversals_are_those_of_fifty_rows_or_more(
+    monkeypatch: pytest.MonkeyPatch, rows: int, known: bool
+) -> None:
+    """Of the second joint; the others are far from theirs all the time."""
+    noise = 0.03 * np.random.default_rng(5).normal(size=(3000, 3))
+    noise[1400:1600, 1] *= 20.0
+    recording = spoiled(noise, noise)
+    near = np.abs(prepare(ROBOT, recording, FINE).time - 1500.0 * STEP).argsort()[:rows]
+
+    def far(robot: RobotModel, samples: Samples) -> FloatArray:
+        found = np.ones((len(samples), 3))
+        found[near, 1] = 0.0
+        return found
+
+    monkeypatch.setattr(gathered, 'swift', far)
+    weights = reversal_weights(MODEL, [recording], FINE)
+    assert weights[[0, 2]].tolist() == [1.0, 1.0]
+    assert (weights[1] < 0.8) == known and (weights[1] == 1.0) != known

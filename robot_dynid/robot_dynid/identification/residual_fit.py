@@ -81,7 +81,7 @@ class Training:
     effort: FloatArray
     measured: FloatArray
     cell: NDArray[np.int32]
-    stride: int = 1
+    stride: int
 
     @classmethod
     def of(cls, experiment: Experiment, needed: bool) -> Training | None:
@@ -253,7 +253,7 @@ def cross_fit(data: Training, kinds: Kinds, physics: Physics) -> CrossFit:
     max_rounds = 1 if isinstance(physics, JointFit) else LOOP_ROUNDS
     samples = int(np.sum(held_out))
     table = np.empty((3, 0, len(parts), data.effort.shape[1]))
-    result = CrossFit(table[0], table[1], table[2], samples)
+    result = CrossFit(*table, samples)
     while len(result.after) < max_rounds and result.rounds == len(result.after):
         errors = np.empty((3, 1, *table.shape[2:]))
         for k, (fit, rows) in enumerate(zip(fits, held_out, strict=True)):
@@ -262,7 +262,7 @@ def cross_fit(data: Training, kinds: Kinds, physics: Physics) -> CrossFit:
             for stage, effort in enumerate((friction, one.physics, one.physics + one.added)):
                 errors[stage, 0, k] = np.sum((data.effort[rows] - effort[rows])**2, axis=0)
         table = np.concatenate([table, errors], axis=1)
-        result = CrossFit(table[0], table[1], table[2], samples)
+        result = CrossFit(*table, samples)
     return result
 
 
@@ -294,7 +294,7 @@ def fit_residual(
         return None
     tried = CHOICES if kind == AUTO else (kind,)
     joints = data.joints if set(tried) <= set(RESIDUALS) else []
-    robot, everything = experiment.model.robot, range(int(data.cell.max(initial=0)) + 1)
+    robot, everything = experiment.model.robot, range(int(data.cell.max()) + 1)
     watch = watch or Stopwatch()
     seconds = dict(watch.seconds)
     kinds, crossed, errors = _choose_kinds(data, tried, physics, joints)
