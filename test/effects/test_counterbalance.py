@@ -73,7 +73,7 @@ def test_candidates_are_not_for_joints_that_slide() -> None:
 def test_ranges_let_a_spring_relieve_its_joint_of_three_times_its_weight_at_most() -> None:
     robot, position = arm(20.0), np.random.default_rng(1).uniform(-0.5, 0.5, (9, 2))
     down = np.cos(position.sum(axis=1))  # gravity pulls the second link down all over these poses
-    torque = np.stack([down / 1e3, -0.5 * down])
+    torque = np.stack([down / 1e3, -down / 1e3])
     low, high = Counterbalance.ranges(robot, 1, position, torque).tolist()
     assert low == [pytest.approx(0.0), pytest.approx(60.0, rel=0.02)]
     assert high == [pytest.approx(-60.0, rel=0.02), pytest.approx(0.0)]

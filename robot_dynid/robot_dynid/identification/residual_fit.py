@@ -253,7 +253,12 @@ def cross_fit(data: Training, kinds: Kinds, physics: Physics) -> CrossFit:
     max_rounds = 1 if isinstance(physics, JointFit) else LOOP_ROUNDS
     samples = int(np.sum(held_out))
     table = np.empty((3, 0, len(parts), data.effort.shape[1]))
-    result = CrossFit(*table, samples)
+
+    def crossed() -> CrossFit:
+        friction, plain, after = table
+        return CrossFit(friction, plain, after, samples)
+
+    result = crossed()
     while len(result.after) < max_rounds and result.rounds == len(result.after):
         errors = np.empty((3, 1, *table.shape[2:]))
         for k, (fit, rows) in enumerate(zip(fits, held_out, strict=True)):
@@ -262,7 +267,7 @@ def cross_fit(data: Training, kinds: Kinds, physics: Physics) -> CrossFit:
             for stage, effort in enumerate((friction, one.physics, one.physics + one.added)):
                 errors[stage, 0, k] = np.sum((data.effort[rows] - effort[rows])**2, axis=0)
         table = np.concatenate([table, errors], axis=1)
-        result = CrossFit(*table, samples)
+        result = crossed()
     return result
 
 
