@@ -13,9 +13,11 @@ from monitored import model_of
 from tolerances import SAME_FORMULA
 
 from robot_dynid.effects.deflection import RadialBasis, ResidualFit, RippleModel
+from robot_dynid.identified.noise_levels import NoiseLevels
 from robot_dynid.monitoring.deflected_observer import DEFLECTED, SPREAD, DeflectedObserver
 from robot_dynid.monitoring.monitor import Monitor, MonitorSettings, observer_of
 from robot_dynid.monitoring.monitor_input import monitor_input
+from robot_dynid.monitoring.noise_levels import slow_shares
 from robot_dynid.monitoring.observer import (
     EXTERNAL,
     PREDICTED,
@@ -65,26 +67,25 @@ def test_messages_one_by_one_are_the_recording() -> None:
 
 
 def test_thresholds_rise_where_the_model_is_unsure_and_up_to_those_without_it() -> None:
+    """By the root of the share of the unusual variance; of joints without a model they stay."""
     own = model_with(GMR)
-    levels, learned_part = own.noise_levels, own.parts_of('residual')[1]
-    assert levels is not None and levels.deflected is not None and learned_part is not None
-    far = observer_of(own, MonitorSettings()).along(
-        monitor_input(own, recording(5, 8.0, 4.0)))[200:]
-    size = far[:, THRESHOLD, 1]
-    sure, unsure = 2.0 * levels.deflected.moving[1], 2.0 * levels.moving[1]
-    spread = far[:, SPREAD, 1]
-    blank = np.sqrt(learned_part.blank)
-    usual = np.sqrt(levels.deflected.variance[1])
-    assert spread.min() < 0.3 * blank
-    assert size.min() >= sure - 1e-9
-    outside = np.abs(spread - blank) < 1e-3 * blank
-    assert np.mean(outside) > 0.3
-    assert (size[outside] >= unsure - 1e-2).all()
-    inside = spread <= usual
-    assert size[inside].min() == pytest.approx(sure, rel=1e-6)
-    between = (spread - usual) / (blank - usual)
-    middle = (between > 0.3) & (between < 0.7)
-    assert middle.any() and (size[middle] > sure + 0.2 * (unsure - sure)).all()
+    learned_part = own.parts_of('residual')[1]
+    assert learned_part is not None
+    usual, speed = 0.1 * learned_part.blank, np.array([0.5, 0.6, 0.7])
+    levels = NoiseLevels(np.array([3.0, 2.0, 1.0]), np.array([0.7, 0.9, 0.5]), speed)
+    own = replace(own, noise_levels=replace(levels, deflected=NoiseLevels(
+        np.array([2.5, 0.5, 1.0]), np.array([0.6, 0.2, 0.4]), speed,
+        variance=np.array([0.0, usual, 0.0]))))
+    motion = monitor_input(own, recording(5, 3.0, 4.0))
+    found = observer_of(own, MonitorSettings()).along(motion)[40:]
+    slow = slow_shares(motion, np.zeros_like(motion.velocity), speed[None], 30.0)[0][40:, 0]
+    unsure = (found[:, SPREAD, 1]**2 - usual) / (learned_part.blank - usual)
+    assert unsure.min() < 0.0 and 0.3 < np.mean(unsure > 0.99) < 0.9
+    share = np.sqrt(np.clip(unsure, 0.0, 1.0))
+    np.testing.assert_allclose(
+        found[:, THRESHOLD, 1], 1.0 + 3.0 * share + (0.2 + 0.7 * share) * slow[:, 1])
+    for joint, moving, holding in ((0, 6.0, 0.7), (2, 2.0, 0.5)):
+        np.testing.assert_allclose(found[:, THRESHOLD, joint], moving + holding * slow[:, joint])
 
 
 def test_the_deflection_passes_the_low_pass_of_the_effort() -> None:

@@ -164,7 +164,7 @@ class GearSide:
                                         for rows in (motors, motion)))
         single, rate, _ = self._encoders
         # the deflection is extrapolated by one step with its rate
-        noise = NOISE_DEVIATIONS * np.hypot(single, np.maximum(steps, 0.0)[:, None] * rate)
+        noise = NOISE_DEVIATIONS * np.hypot(single, steps[:, None] * rate)
         loop, doubt, width = self._states.along(bent[0], steps <= 0.0, noise)
         torque = self._gears.torque(bent) + loop
         measured = np.isfinite(torque)
@@ -215,7 +215,7 @@ class GearSide:
                        np.sin(rate * motor[:, 0]), np.cos(rate * motor[:, 0]), share], axis=1)
         variance = np.einsum('kae,eab,kbe->ke', of, self._covariance, of)
         single, noise, offset = self._encoders
-        lever = self._gears.stiffness * np.maximum(steps, 0.0)[:, None] + self._gears.damping
+        lever = self._gears.stiffness * steps[:, None] + self._gears.damping
         return np.asarray(np.sqrt(np.maximum(variance, 0.0) + self._gears.stiffness**2 * (
             single**2 + offset**2) + (lever * noise)**2))
 
@@ -297,7 +297,7 @@ def _add_motor_bodies(robot: RobotModel, count: int) -> RobotModel:
         parents=np.append(robot.parents, np.full(count, -1, robot.parents.dtype)),
         rotations=frozen(np.concatenate([robot.rotations, [np.eye(3)] * count])),
         translations=frozen(np.concatenate([robot.translations, np.zeros((count, 3))])),
-        axes=frozen(np.concatenate([robot.axes, [[0.0, 0.0, 1.0]] * count])),
+        axes=frozen(np.concatenate([robot.axes, robot.axes[:count]])),  # any, without mass
         bodies=(*robot.bodies, *(f'motor {k}' for k in range(count))),
         nominal=frozen(np.concatenate([robot.nominal, np.zeros((count, 10))])),
         limits=Limits.unknown(robot.n + count), drive=Drive(), links=())
@@ -336,7 +336,9 @@ def _gear_covariance(model: IdentifiedModel) -> tuple[FloatArray, FloatArray]:
         into[rows, range(len(places))] = 1.0
         if not np.isfinite(model.std[places]).all():
             # set through s, whose column is one: zero times infinity is NaN
-            covariances.append(np.diag([0.0, 0.0, np.inf, 0.0, 0.0, 0.0]))
+            unknown = np.zeros((6, 6))
+            unknown[2, 2] = np.inf
+            covariances.append(unknown)
             continue
         factor = np.diag(model.std[places]) if model.correlation_factor is None else (
             model.covariance_factor[:, places])
