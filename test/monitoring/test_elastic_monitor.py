@@ -27,7 +27,7 @@ from robot_dynid.monitoring.contact_events import contact_events
 from robot_dynid.monitoring.deflected_observer import DEFLECTED, GEAR, GEAR_SPREAD
 from robot_dynid.monitoring.monitor import Monitor, MonitorSettings, Reading, observer_of
 from robot_dynid.monitoring.monitor_input import monitor_input
-from robot_dynid.monitoring.motor_states import OLDEST, MotorStates
+from robot_dynid.monitoring.motor_states import OLDEST
 from robot_dynid.monitoring.noise_levels import learn_noise_levels, recorded_motions
 from robot_dynid.monitoring.observer import EXTERNAL, PREDICTED, RESIDUAL, THRESHOLD, Observer
 from robot_dynid.monitoring.watched_joints import OBSERVER_CONSTANTS
@@ -164,45 +164,6 @@ def test_motor_states_that_go_back_or_say_nothing_are_left_out() -> None:
                     part.effort[-1])
     assert blind is not None and blind.gear is not None
     assert np.isnan(blind.gear).all() and np.isfinite(blind.external).all()
-
-
-@pytest.mark.parametrize('turns', [0.0, 1.0, -3.0])
-def test_the_deflection_between_joint_states_is_that_of_the_motion(turns: float) -> None:
-    """Motor states at stamps of their own: the motion is a cubic, the gear bends at a rate.
-
-    They are on the motor side, and their encoders have an offset, and count from other turns.
-    """
-    encoders = tuple(replace(one, factor=100.0, offset=0.02)
-                     for one in model().record.motor_encoders)
-    own = replace(model(), record=replace(model().record, motor_encoders=encoders))
-
-    def motion(t: float) -> tuple[FloatArray, FloatArray]:
-        return np.array([t**3, 1.0 - t]), np.array([3.0 * t**2, -1.0])
-
-    states, bend, rate = MotorStates(own), np.array([1e-3, -2e-3]), np.array([0.01, 0.02])
-    for k in range(20):
-        t = 0.01 * k
-        found = states.at(t, *motion(t))
-        if k > 1:
-            q, qd = motion(t)
-            np.testing.assert_allclose(found, [q + bend + rate * t, qd + rate],
-                                       rtol=0.0, atol=1e-12)
-            assert states.age == pytest.approx(0.003)
-        at = t + 0.007
-        q, qd = motion(at)
-        states.take(at, 100.0 * (q + bend + rate * at + 0.02 + TURN * turns),
-                    100.0 * (qd + rate))
-
-
-def test_motor_speeds_are_differences_over_the_seam() -> None:
-    own, rest = model(), np.zeros(2)
-    states, factors = MotorStates(own), np.array([e.factor for e in own.record.motor_encoders])
-    for k in range(4):
-        states.at(0.01 * k, rest, rest)
-        angle = np.pi + 0.05 - 0.03 * k  # at the second it is beyond the seam
-        states.take(0.01 * k + 0.005, factors * np.mod(np.full(2, angle) + np.pi, TURN), None)
-        if k > 1:
-            np.testing.assert_allclose(states.at(0.01 * k + 0.006, rest, rest)[1], -3.0)
 
 
 def test_the_offset_of_motor_encoders_holds_no_whole_turns() -> None:
@@ -395,10 +356,3 @@ def test_a_model_that_does_not_know_its_encoders_says_so() -> None:
     assert 'no calibration of its motor encoders' in monitor.advice()[0]
     reading = next(followed(monitor, log()))
     assert reading.deflected is None
-
-
-def test_motor_states_without_a_new_time_are_counted_and_not_used() -> None:
-    states, still = MotorStates(true_model()), np.zeros(2)
-    for time, unusable in ((np.nan, 1), (1.0, 1), (1.0, 2), (0.5, 3), (np.inf, 4), (1.5, 4)):
-        states.take(time, still, still)
-        assert states.unusable == unusable

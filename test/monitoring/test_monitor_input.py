@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from monitored import model_of
 
+from robot_dynid.effects.ripple import TorqueRipple
 from robot_dynid.errors import DataError, ModelError
 from robot_dynid.monitoring.monitor_input import (
     MonitorInput,
@@ -93,6 +94,29 @@ def test_states_that_carry_the_stamps_of_others_are_lost_time(repeated: int, los
     assert len(found.time) == 40 - repeated
 
 
+@pytest.mark.parametrize(('before', 'after', 'within', 'lost'), [
+    (0.0, 0.0, 0.0, [(9, 16), (60, 67)]), (0.25, 0.25, 0.0, [(9, 16), (60, 67)]),
+    (0.0, 0.0, 8 * STEP, [(60, 67)])])
+def test_lost_time_is_told_unless_it_is_in_a_pause(
+    before: float, after: float, within: float, lost: list[tuple[int, int]]
+) -> None:
+    """Pauses may end where it begins, and begin where it ends."""
+    clock = STEP * np.arange(100)
+    stamps = clock.copy()
+    stamps[10:17], stamps[17:] = stamps[9], clock[10:93]
+    stamps[68:75], stamps[75:] = stamps[67], stamps[68:93].copy()
+    stamps[17:] += within
+    stamps[24:] += after  # its row before has the stamp at which lost time ends
+    stamps[9:] += before
+    found = monitor_input(MODEL, log_of(stamps))
+    moved = [before + (within + after) * (first > 9) for first, _ in lost]
+    assert {one[:2] for one in found.pauses if one[2] == BACK} == {
+        (clock[first] + more, clock[last] + more)
+        for (first, last), more in zip(lost, moved, strict=True)}
+    assert sum(one[2] == PAUSED for one in found.pauses) == (
+        bool(before) + bool(after) + bool(within))
+
+
 def test_missing_values_are_masked_by_joint_and_motion_for_all() -> None:
     log = log_of(STEP * np.arange(10))
     assert log.effort is not None and log.velocity is not None
@@ -138,6 +162,8 @@ def test_of_long_recordings_the_pieces_in_which_joints_move_are_taken() -> None:
     speed[60:80, 1] = 0.099
     whole = motion_of(speed, (0, 305))
     assert whole.in_motion(400) is whole
+    alone = MonitorInput(whole.time, speed, speed, speed)
+    np.testing.assert_array_equal(alone.steps, [0.0] + [STEP] * 399)
     found = whole.in_motion(60)  # pieces of three rows
     rows = found.position[:, 0].astype(int)
     assert len(rows) == 60
@@ -237,6 +263,38 @@ def test_without_velocities_states_are_in_the_middle_of_steps() -> None:
     last = given(0.06, Q + 0.06, None, TAU)
     assert last is not None and last[1] == pytest.approx(0.02)
     assert given.missing.tolist() == [True, False, False], 'the state before was missing'
+
+
+@pytest.mark.parametrize('velocity', [True, False])
+@pytest.mark.parametrize('lag', [0.0, STEP, -STEP / 2.0])
+def test_single_states_are_the_rows_of_a_recording(velocity: bool, lag: float) -> None:
+    """Without the ripple of the torque, at the phase of the measured rows."""
+    ripple = TorqueRipple(np.array([3.0]), np.array([0.2]), 0.01, 0.5, 2.0, np.arange(1.0, 7.0))
+    model = model_of(ROBOT, lag=lag).with_learnt('ripple', (None, ripple, None))
+    time = STEP * np.arange(12.0)
+    log = log_of(time, velocity)
+    assert log.effort is not None
+    rows, given, found = monitor_input(model, log), MonitorInputStream(model), []
+    for k, now in enumerate(time.tolist()):
+        state = given(now, log.position[k], None if log.velocity is None else log.velocity[k],
+                      log.effort[k])
+        found += [] if state is None else [state[0]]
+    np.testing.assert_allclose(found, np.stack(
+        [rows.position, rows.velocity, rows.effort], axis=1), rtol=1e-9, atol=1e-9)
+    plain = monitor_input(model_of(ROBOT, lag=lag), log)
+    assert np.abs(rows.effort - plain.effort).max(axis=0).tolist()[::2] == [0.0, 0.0]
+    assert np.abs(rows.effort - plain.effort)[:, 1].max() > 1.0
+
+
+def test_joints_without_ends_turn_for_a_day_at_most() -> None:
+    """Readings a hundred times as far are damaged."""
+    limits = replace(ROBOT.limits, lower=np.full(3, np.nan), upper=np.full(3, np.nan),
+                     velocity=np.full(3, 1e3))
+    given = MonitorInputStream(replace(MODEL, robot=replace(ROBOT, limits=limits)))
+    day = 100.0 * 1e3 * 24.0 * 3600.0
+    assert given(0.0, np.array([0.0, 0.99 * day, 0.0]), QD, TAU) is not None
+    assert given(0.01, np.array([0.0, 1.01 * day, 0.0]), QD, TAU) is None
+    assert given.problem.startswith('joint_2: ')
 
 
 def test_the_recent_step_follows_by_a_twentieth() -> None:

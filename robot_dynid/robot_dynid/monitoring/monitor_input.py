@@ -99,7 +99,7 @@ def _busiest(speed: FloatArray, length: int, rows: int) -> NDArray[np.bool_]:
     chosen = np.zeros(len(speed), dtype=bool)
     for turn in range(min(rows // length, len(edges))):
         piece = int(np.argmax(left[:, turn % speed.shape[1]]))
-        left[piece] = -1.0
+        left[piece] = -np.inf
         chosen[edges[piece]:edges[piece] + length] = True
     return chosen
 

@@ -134,10 +134,8 @@ class MotorStates:
 
         On the joint side; NaN if unknown. ``age`` [s] is that of the motor state.
         """
-        joints, waiting = self._joints, self._waiting
-        if joints and time <= joints[-1][0]:
-            self.reset()
-        joints.append((time, q, qd))
+        waiting = self._waiting
+        self._joints.append((time, q, qd))
         latest: State | None = None
         while waiting and waiting[0][0] < time - max(self._delays[-1], 0.0):
             latest = waiting.popleft()
