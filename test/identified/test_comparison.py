@@ -94,22 +94,6 @@ def test_effects_are_those_of_the_model(models):
     assert all(d.size == 0.0 and not d.changed for d in differences(one, one))
 
 
-def test_the_share_of_false_findings_is_that_of_benjamini_and_hochberg(models):
-    rng, seen = np.random.default_rng(0), set()
-    base = differences(models[0], models[1])
-    for _ in range(50):
-        chances = 0.12 * rng.uniform(size=len(base)) ** 2
-        judged = comparison.judged([
-            replace(one, probability=float(p) * comparison.LIKELY[one.effect])
-            for one, p in zip(base, chances, strict=True)])
-        limits = comparison.FALSE_SHARE * np.arange(1, len(base) + 1) / len(base)
-        below = np.flatnonzero(np.sort(chances) <= limits)
-        expected = chances <= (np.sort(chances)[below[-1]] if len(below) else -1.0)
-        assert [one.changed for one in judged] == expected.tolist()
-        seen.add(int(expected.sum()))
-    assert len(seen) > 3
-
-
 def test_a_payload_that_was_left_on_is_no_friction(models):
     nominal = ROBOT.nominal.copy()
     place = np.array([0.2, 0.0, 0.0])

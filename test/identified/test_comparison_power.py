@@ -15,10 +15,12 @@ from robot_dynid import identify, load_log, load_robot
 from robot_dynid.estimation.uncertainty.between_recordings import friction_scales
 from robot_dynid.identified.comparison import (
     FRICTION,
+    INERTIA,
     USUAL_SPREAD,
     WEIGHT,
     Difference,
     differences,
+    judged,
 )
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.record import FitRecord
@@ -31,6 +33,9 @@ from robot_dynid.validation.validate import validate
 RISE, FOUND, FALSE = 0.15, 0.9, 0.1
 #: windows of the only recording of the TX40
 TX40_WINDOWS = '[:2.5]', '[2.6:5.1]', '[5.2:]'
+
+#: factors on viscous and dry friction, and whether they are seen best in friction as a whole
+CASES = ((0.7, 1.0, True), (1.5, 0.9, True), (1.0, 1.5, False), (1.3, 0.9, False))
 
 
 def exact(spread: float = 1e-4, std: float = 1e-6) -> IdentifiedModel:
@@ -101,6 +106,60 @@ def test_degrees_of_freedom_are_those_of_both_models(
         model.record, degrees_of_freedom=freedom)) for freedom in freedoms)
     assert of(one, other, WEIGHT).half_interval / of(model, model, WEIGHT).half_interval == \
         pytest.approx(quantile / 1.96, rel=1e-3)
+
+
+@pytest.mark.parametrize(('viscous', 'dry', 'whole'), CASES)
+def test_friction_as_a_whole_counts_thirteen_tenths_of_a_state(
+    viscous: float, dry: float, whole: bool
+) -> None:
+    """It is the factor on the mean curve by generalised least squares, times its RMS.
+
+    Estimates count with four mean variances more in each state.
+    """
+    first = exact(0.03, 0.1)
+    second = replace(first, values=frozen(first.values * np.array([
+        {'fv2': viscous, 'fc2': dry}.get(name, 1.0) for name in first.names])))
+    speed = np.resize([0.2, 0.6, 1.2, 2.0], 24)
+    columns, curves, own, daily = np.stack([speed, np.ones(24)]), [], 0.0, 0.0
+    for model in (first, second):
+        places = [model.names.index(name) for name in ('fv2', 'fc2')]
+        curves.append(model.values[places] @ columns)
+        own = own + columns.T @ np.diag(model.std[places]**2) @ columns
+        daily = daily + columns.T @ np.diag((0.03 * model.values[places])**2) @ columns
+    curve, change = 0.5 * (curves[0] + curves[1]), curves[1] - curves[0]
+    size = np.sqrt(np.mean(curve**2))
+    row = np.linalg.solve(
+        own + daily + (4.0 * np.trace(own) / 24.0 + 1e-9 * size**2) * np.eye(24), curve)
+    rows = np.vstack([np.eye(24), row * size / (row @ curve)])
+    deviation = np.sqrt(np.einsum('ri,ij,rj->r', rows, own + daily, rows))
+    ratio = np.abs(rows @ change) / deviation
+    k = 24 if whole else int(np.argmax(ratio[:24]))
+    share = ratio[:24].max() / ratio[24]
+    assert 1.2 < share < 1.3 if whole else 1.3 < share < 1.4
+    found = of(first, second)
+    assert (found.most, found.half_interval) == pytest.approx(
+        (rows[k] @ change, 1.96 * deviation[k]), rel=1e-4)
+
+
+def test_probabilities_are_those_of_draws() -> None:
+    first = exact()
+    assert of(first, worn(first, 1, RISE)).probability == 1.0 / 20_001.0
+    assert of(first, first).probability == 1.0
+
+
+@pytest.mark.parametrize(('chances', 'expected'), [
+    ({WEIGHT: 0.0249}, {WEIGHT}), ({WEIGHT: 0.0251}, set()), ({FRICTION: 0.0999}, {FRICTION}),
+    ({FRICTION: 0.1001}, set()), ({INERTIA: 0.0249}, {INERTIA}), ({INERTIA: 0.0251}, set()),
+    # the second of three may have two thirds of what the last has, and lets the first through
+    ({WEIGHT: 0.0166, FRICTION: 0.0666, INERTIA: 0.5}, {WEIGHT, FRICTION}),
+    ({WEIGHT: 0.0167, FRICTION: 0.0667, INERTIA: 0.5}, set()),
+    ({WEIGHT: 0.0249, FRICTION: 0.0999, INERTIA: 0.0249}, {WEIGHT, FRICTION, INERTIA})])
+def test_one_finding_in_twenty_is_false(chances: dict[str, float], expected: set[str]) -> None:
+    """Friction changes more often, so it counts four times as much as weight and inertia."""
+    found = judged([Difference('joint_1', effect, 'N m', 1.0, 1.0, 1.0, 1.0, chance, False)
+                    for effect, chance in chances.items()])
+    assert {one.effect for one in found if one.changed} == expected
+    assert judged([]) == ()
 
 
 def raised(model: IdentifiedModel, log: RawLog, joint: int) -> RawLog:

@@ -126,7 +126,7 @@ def test_blocks_are_of_a_second_and_ten_samples() -> None:
         short = law(2.5, 1.0 / 16.0, begin)  # the last block has eight samples
         assert short is not None and short.rest == (pytest.approx(1.5),)
     assert law(2.0, 1.0 / 16.0) is not None and law(1.5, 1.0 / 16.0) is None
-    assert law(9.0, 1.0 / 9.0) is None
+    assert law(9.0, 1.0 / 9.0) is None and law(9.0, 1.0 / 10.0) is not None
 
 
 @pytest.mark.parametrize(('near', 'rest', 'slow'), [(102, 1.0, 8.0), (103, 7.4375, 0.0)])

@@ -23,6 +23,13 @@ from robot_dynid.identified.suitability import (
 )
 
 
+def test_thresholds_are_those_that_the_reasons_name() -> None:
+    """Half of the friction, a fifth left to feedback, the useful push, twice as accurate."""
+    assert {use: one.threshold for use, one in CRITERIA.items()} == {
+        GRAVITY: 0.5, FEED_FORWARD: 0.2, CONTACT: 1.0, SIMULATION: 0.5}
+    assert (WITHOUT_FRICTION.threshold, FALSE_ALARMS.threshold) == (1.0 / 20.0, 1.0)
+
+
 @pytest.mark.parametrize(('ok', 'word'), [
     (True, 'good'), (False, 'not good'), (None, 'not shown')])
 def test_a_verdict_is_plain_data_with_a_word_for_every_use(ok: bool | None, word: str) -> None:

@@ -9,6 +9,7 @@ import mujoco
 import numpy as np
 
 from robot_dynid import load_robot
+from robot_dynid.dynamics.rigid_body import inverse_dynamics
 from robot_dynid.simulation.mujoco_model import servo_mjcf
 from robot_dynid.simulation.truth import load_truth
 from robot_dynid.types import FloatArray
@@ -41,6 +42,23 @@ def test_held_commands_do_not_pass_for_friction() -> None:
     shift = np.sum(error * speed, axis=0) / np.sum(speed**2, axis=0)
     assert np.abs(shift / truth.viscous).max() < 0.15  # 0.10; without the filter 4.4
     assert np.all(np.sqrt(np.mean(error**2, axis=0)) < 0.15 * np.sqrt(np.mean(effort**2, axis=0)))
+
+
+def test_servos_are_critically_damped_at_fifty_radians_per_second() -> None:
+    """For the inertia at zero, of links and rotors; they smooth commands over 30 ms."""
+    robot = load_robot('planar_3r')
+    truth = load_truth(robot)
+    model = mujoco.MjModel.from_xml_string(servo_mjcf(robot, truth))
+    inertia = np.diag(inverse_dynamics(robot, *np.zeros((2, 3, 3)), np.eye(3)) - inverse_dynamics(
+        robot, *np.zeros((3, 3, 3)))) + truth.rotor_inertia
+    assert len(set(inertia)) == 3
+    np.testing.assert_allclose(model.actuator_gainprm[:, 0], 2500.0 * inertia, rtol=1e-5)
+    np.testing.assert_allclose(model.actuator_biasprm[:, :3], np.outer(
+        inertia, [0.0, -2500.0, -100.0]), rtol=1e-5)
+    np.testing.assert_allclose(model.actuator_dynprm[:, 0], 0.03)
+    assert model.opt.timestep == 2.5e-4
+    # where friction softens, in speed by acceleration; Runge-Kutta is stable up to 2.7 steps
+    np.testing.assert_allclose(model.dof_solref[:, 1], -2.0 / 2.5e-4)
 
 
 def test_the_model_is_read_by_older_versions() -> None:

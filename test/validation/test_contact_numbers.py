@@ -80,12 +80,22 @@ def test_peaks_are_shares_of_the_threshold_that_last_as_long_as_a_contact(monkey
     peaks[5, 0], peaks[8, 1] = 0.8, 0.9
     peaks[15:, 2] = np.nan
     np.testing.assert_allclose(found.peaks, peaks)
-    assert not found.excess.any()
+    assert not found.excess.any() and found.levers.shape == (50, 3)
     excess = np.array([1.0, 0.0, 4.0])
     wide = one.score(monkeypatch, excess=excess)
     np.testing.assert_allclose(wide.peaks, peaks * [2.0, 1.0, 2.0])
     np.testing.assert_array_equal(wide.excess, excess)
     np.testing.assert_array_equal(wide.needed, found.needed)
+
+
+@pytest.mark.parametrize(('rows', 'share'), [(5, 0.5), (6, 0.9)])
+def test_peaks_last_five_milliseconds(monkeypatch, rows: int, share: float) -> None:
+    """From the first to the last of six states that are a little less than one apart."""
+    one = Results()
+    one.time = 50.0 + 2.0**-10 * np.arange(ROWS)
+    one.rows[:, EXTERNAL, 0] = 1.0
+    one.rows[100:100 + rows, EXTERNAL, 0] = 1.8
+    assert one.score(monkeypatch).peaks[:, 0].max() == share
 
 
 def test_pushes_are_what_is_missing_to_the_threshold_while_joints_move(monkeypatch) -> None:

@@ -193,6 +193,7 @@ def test_open_loops_are_as_long_as_recordings_allow(simulated, monkeypatch, coun
         return
     assert found is not None and list(found.distances) == ['model', 'control']
     assert [effort.shape[1] for _, effort, _ in simulated] == [length, length]
+    assert found.time.shape[1] == 41
     assert found.time[0, 0] == 0.0 and found.time[0, -1] == pytest.approx(0.01 * length)
 
 

@@ -162,7 +162,7 @@ def contact_score(
     still = np.maximum.reduceat(speed, blocks, axis=0) < STILL * speed.max(axis=0)
     moves = (speed > MOVING_SPEED_SHARE * speed.max(axis=0)).any(axis=1) & watched.any(axis=1)
     chosen = np.flatnonzero(moves & np.isfinite(threshold).all(axis=1))
-    chosen = chosen[::max(1, round(0.5 * PEAK_BLOCK / step))]
+    chosen = chosen[::round(0.5 * PEAK_BLOCK / step)]  # steps are at most half of a block
     needed = np.hstack([threshold[chosen] - off[chosen], threshold[chosen] + off[chosen]])
     poses = motion.position[::max(1, len(time) // LEVER_POSES)]
     return ContactScore(
