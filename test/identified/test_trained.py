@@ -119,6 +119,15 @@ def test_whole_turns_are_no_excess_of_joints_without_limits():
     np.testing.assert_array_equal(
         trained.outside(replace(ROBOT, limits=limits), {'position': q}),
         [[False, True, False], [True] * 3])
+    held, free = (trained.excesses(replace(ROBOT, limits=limits), {'position': one})
+                  for one in (q[:1], np.array([[6.1, 0.0, 0.4 - 2.0 * np.pi]])))
+    assert [(one.joint, one.beyond) for one in held] == [
+        ('joint_2', pytest.approx(2.0 * np.pi - 0.3))]
+    assert free == ()
+    far = Trained({'position': np.array([[6.0, 12.0]] * 3)})
+    near = np.array([[6.1, 5.85, 6.1 + 2.0 * np.pi], [11.9, 5.85, 11.9 - 4.0 * np.pi]])
+    np.testing.assert_array_equal(far.outside(replace(ROBOT, limits=limits), {'position': near}),
+                                  [[False, True, False]] * 2)
     little = np.array([[0.5 + 0.9 * RANGE_MARGIN * 1.5, 0.0, 0.0]])
     assert trained.outside(ROBOT, {'position': little})[0, 0]
     assert trained.warnings(ROBOT, {'position': little}) == ()
@@ -146,6 +155,9 @@ def test_several_recordings_know_the_widest_range_and_the_longest_time():
         np.testing.assert_array_equal(found.quantities['position'], [[-3.0, 2.0]] * 3)
         assert found.of_axis(1) == {
             'speeds': (-6.0, 4.0), 'longest': 60.0, 'temperatures': (-30.0, 20.0)}
+    short = Extent.merged([extent(-1.0, 2.0, 0.5)])
+    assert short.of_axis(2)['longest'] == 0.5
+    assert 'longest' not in Extent.merged([extent(-1.0, 2.0, 0.0)]).of_axis(2)
     cold = Extent.merged([extent(-1.0, 2.0, 60.0), extent(-3.0, 1.0, 20.0, warm=False)])
     assert cold.temperatures is None
 

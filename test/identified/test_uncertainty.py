@@ -50,7 +50,7 @@ def test_variance_by_parameters_is_the_mean_over_the_training_ranges() -> None:
 
 def test_correlation_factor_has_the_correlations_of_determined_parameters() -> None:
     rng = np.random.default_rng(1)
-    table = rng.normal(size=(9, 6))
+    table = 0.1 * rng.normal(size=(9, 6))
     covariance = table.T @ table
     std = np.sqrt(np.diag(covariance))
     correlation = covariance / np.outer(std, std)

@@ -10,9 +10,10 @@ import pytest
 
 from robot_dynid import load_robot
 from robot_dynid.errors import UsageError
-from robot_dynid.simulation.arm import CONTROL_PERIOD, Setpoint
+from robot_dynid.simulation.arm import CONTROL_PERIOD, Arm, Setpoint
 from robot_dynid.simulation.simulator import SETPOINT_DELAY, Simulator, start_position
 from robot_dynid.simulation.truth import Noise, Truth, load_truth
+from robot_dynid.simulation.waypoints import Command, Waypoint
 from robot_dynid.types import FloatArray
 
 AMPLITUDE, FREQUENCY, EVERY = 0.4, 2.0 * np.pi * 0.3, 4
@@ -70,14 +71,15 @@ def test_the_last_of_the_next_cycles_is_ahead_of_the_setpoints() -> None:
     robot = load_robot('planar_3r')
     simulator, still = Simulator(robot, load_truth(robot)), np.zeros(3)
     assert not simulator.ahead(100)  # nothing to follow
-    for time in (0.0, 0.03):
+    for time in (0.0, 0.0295):
         simulator.command(time, Setpoint(still, still, still))
     simulator.advance(round((0.028 + SETPOINT_DELAY) / CONTROL_PERIOD))
-    assert [simulator.ahead(cycles) for cycles in (1, 2, 4)] == [False, False, True]
+    assert [simulator.ahead(cycles) for cycles in (1, 2, 3)] == [False, False, True]
 
 
 def test_readings_have_the_fault_that_is_set_and_the_motors_of_elastic_arms() -> None:
     robot = load_robot('elastic_2r')
+    robot = replace(robot, limits=replace(robot.limits, effort=np.array([300.0, 70.0])))
     simulator = Simulator(robot, replace(load_truth(robot), noise=Noise(
         position_step=1e-3, motor_position_step=1e-6)))
     place, still = np.array([0.30037, -0.20041]), np.zeros(2)
@@ -98,10 +100,47 @@ def test_readings_have_the_fault_that_is_set_and_the_motors_of_elastic_arms() ->
     assert Simulator(rigid, load_truth(rigid)).advance(1).motor_position is None
 
 
+def test_setpoints_go_on_with_the_jerk_to_the_next_one(monkeypatch) -> None:
+    """Twelve milliseconds late; before the first and after the last they hold."""
+    seen: list[Setpoint] = []
+    monkeypatch.setattr(Arm, 'control', lambda self, setpoint: seen.append(setpoint))
+    simulator = Simulator(load_robot('planar_3r'), Truth.ideal(3))
+    begin, end = ([np.array([0.3, -0.2, 0.1]), np.array([0.5, 0.7, -0.9]),
+                   factor * np.array([2.0, -3.0, 1.0])] for factor in (1.0, 4.0))
+    for time, setpoint in ((0.0, begin), (0.02, end)):
+        simulator.command(time, Setpoint(*setpoint))
+    simulator.advance(36)
+    jerk, still = (end[2] - begin[2]) / 0.02, np.zeros(3)
+    for k, wanted in enumerate(seen):
+        t = 0.001 * k - 0.012
+        expected = [begin[0], still, still] if t < 1e-9 else [end[0], still, still]
+        if 1e-9 < t < 0.02 - 1e-9:
+            expected = [begin[0] + begin[1] * t + begin[2] * t**2 / 2.0 + jerk * t**3 / 6.0,
+                        begin[1] + begin[2] * t + jerk * t**2 / 2.0, begin[2] + jerk * t]
+        np.testing.assert_allclose(
+            [wanted.position, wanted.velocity, wanted.acceleration], expected, rtol=0.0,
+            atol=1e-12)
+    assert len(seen) == 36
+
+
+def test_faults_of_the_controller_come_and_go() -> None:
+    simulator = Simulator(load_robot('planar_3r'), Truth.ideal(3))
+    update = simulator.view()[0]
+    assert update.index == 0 and update.reference.shape == update.output.shape == (3, 3)
+    command = Command(simulator.robot.joints, (Waypoint(1.0, (0.1, 0.2, 0.3)),))
+    for fault, active, reason in (
+            ('none', True, None), ('inactive', False, 'controller is not active'),
+            ('inactive', False, 'controller is not active'),
+            ('reject', True, 'fault reject is set'), ('none', True, None)):
+        simulator.fault = fault
+        assert (simulator.fault, simulator.active, simulator.rejection(command)) == (
+            fault, active, reason)
+
+
 def test_arms_start_at_zero_or_in_the_middle_of_ranges_without_it() -> None:
     robot = load_robot('seven_axis')
     limits = replace(robot.limits, lower=np.array([0.2, -2.0, -1.0, np.nan, 0.0, -3.0, -0.1]),
-                     upper=np.array([1.0, -1.2, 2.0, np.nan, 0.7, 0.0, 5.0]))
+                     upper=np.array([1.0, -1.2, 0.6, np.nan, 0.7, 0.0, 5.0]))
     assert start_position(replace(robot, limits=limits)) == pytest.approx(
         [0.6, -1.6, 0.0, 0.0, 0.35, -1.5, 0.0])
 

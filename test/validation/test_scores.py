@@ -222,6 +222,9 @@ def test_parts_of_recordings_are_weighted_by_their_rows() -> None:
         few = replace(few, effort=few.position)
         of_few = residual_parts(MODEL, few, np.zeros((2000, 3)))
         assert of_few is not None and of_few.static.any() == known
+    for count in (5999, 6000):
+        long = residual_parts(MODEL, states(count), np.zeros((count, 3)))
+        assert long is not None and long.rows == (3000 if count == 6000 else 5999)
     still = replace(states(), velocity=np.zeros((2000, 3)))
     none = residual_parts(MODEL, replace(still, effort=np.ones((2000, 3))), np.zeros((2000, 3)))
     assert none is not None and not none.static.any()
