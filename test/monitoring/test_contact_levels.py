@@ -20,7 +20,17 @@ from robot_dynid.monitoring import noise_levels
 from robot_dynid.monitoring.monitor import Monitor, MonitorSettings, Reading
 from robot_dynid.monitoring.monitor_input import monitor_input
 from robot_dynid.monitoring.noise_levels import learn_noise_levels, recorded_motions
-from robot_dynid.monitoring.observer import CONTACT_STATES, REST_SPEED, ContactSettings
+from robot_dynid.monitoring.observer import (
+    CONTACT,
+    CONTACT_STATES,
+    EXTERNAL,
+    REST_SPEED,
+    THRESHOLD,
+    ContactLevels,
+    ContactSettings,
+    Observer,
+    slowest,
+)
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.types import RawLog
 
@@ -186,6 +196,46 @@ def test_levels_of_joints_that_never_moved_are_those_of_friction() -> None:
 def test_impossible_settings_are_refused(settings: dict[str, Any], words: str) -> None:
     with pytest.raises(UsageError, match=words):
         ContactSettings(**settings)
+
+
+@pytest.mark.parametrize(('kind', 'name', 'low', 'high'), [
+    (ContactSettings, 'margin', 1.0, 1e6), (ContactSettings, 'release', 1e-3, 1.0),
+    (ContactSettings, 'duration', 0.0, 60.0), (ContactSettings, 'thresholds', 1e-9, 1e9),
+    (MonitorSettings, 'gain', 1e-3, 1e10)])
+def test_settings_have_ranges(kind: Any, name: str, low: float, high: float) -> None:
+    def given(value: float) -> Any:
+        return kind(**{name: (value,) if name == 'thresholds' else value})
+
+    for value in (low, high):
+        assert given(value) is not None
+    for value in (0.9 * low if low else -1e-3, 1.1 * high):
+        with pytest.raises(UsageError, match=name):
+            given(value)
+
+
+def test_levels_alone_begin_and_end_contact_at_once() -> None:
+    """Without a release, a duration and states of their own; also levels given row by row."""
+    robot = load_robot('planar_3r').with_gravity(np.zeros(3))
+    model = model_of(robot)
+    model = replace(model, values=np.zeros_like(model.values))
+    torque = np.array([0.0, 0.0, 2.0, 2.0, 2.0, 0.9, 0.9, 1.2, 1.2])
+    states = np.zeros((9, 3, 3))
+    states[:, 1], states[:, 2, 1] = 1.0, -torque
+    steps = np.append(0.0, np.full(8, 0.01))
+    levels = ContactLevels(np.ones(3), np.zeros(3), np.zeros(3))
+    external = np.append(0.0, 0.5 * (torque[1:] + torque[:-1]))  # constant within a step
+    found = Observer(model, 1e9, levels)(states, steps)
+    np.testing.assert_allclose(found[:, EXTERNAL, 1], external, rtol=1e-4, atol=1e-6)
+    np.testing.assert_array_equal(found[:, CONTACT, 1], external > 1.01)
+    high = np.repeat([1.0, 1.0, 1.0, 3.0, 3.0, 1.0, 1.0, 1.0, 1.3], 6).reshape(9, 2, 3)
+    high[:, 1] = 0.0
+    again = Observer(model, 1e9, levels)(states, steps, high)
+    np.testing.assert_array_equal(again[:, THRESHOLD], high[:, 0])
+    np.testing.assert_array_equal(again[:, CONTACT, 1], external > 1.01 * high[:, 0, 1])
+
+
+def test_joints_of_models_without_levels_rest_below_a_hundredth() -> None:
+    np.testing.assert_array_equal(slowest(model_of(load_robot('planar_3r'))), np.full(3, 0.01))
 
 
 def test_thresholds_fit_the_robot() -> None:

@@ -254,3 +254,17 @@ def test_states_too_far_apart_for_the_monitor_give_no_levels() -> None:
     for one in (model, lagging):
         assert not len(monitor_input(one, log).time)
         assert recorded_motions(one, [log]) == []
+
+
+def test_predictions_begin_after_four_delays_of_the_low_pass() -> None:
+    """The delay is that of the low-pass, and of the middle of the steps."""
+    monitor, step, rest = Monitor(model_of(load_robot('planar_3r'))), 0.002, np.zeros(3)
+    delay = delay_of(10.0, step) + 0.5 * step
+    assert monitor.delay == 0.0
+    begun = []
+    for k in range(90):
+        reading = monitor(k * step, rest, rest, rest)
+        assert reading is not None
+        begun.append(reading.predicted is not None)
+    assert monitor.delay == pytest.approx(delay, rel=1e-12)
+    assert begun == [k * step >= 4.0 * delay for k in range(90)] and begun[-1]
