@@ -96,6 +96,8 @@ def test_readings_have_the_fault_that_is_set_and_the_motors_of_elastic_arms() ->
                                [robot.limits.effort[0], before[1]], rtol=0.05)
     simulator.fault = 'no_effort'
     assert np.isnan(simulator.advance(1).effort).all()
+    simulator.fault = 'nan'
+    assert np.isnan(simulator.advance(1).position).tolist() == [True, False]
     rigid = load_robot('planar_3r')
     assert Simulator(rigid, load_truth(rigid)).advance(1).motor_position is None
 
