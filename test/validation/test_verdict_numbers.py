@@ -314,6 +314,8 @@ def shown(model: float, steady: float, nominal: float | None = None) -> str:
      None),
     ({'horizon': simulated(0.002, 0.005), 'raw': 12.96, 'promise': 1.0}, True, 0.48, shown(2, 5),
      None),
+    ({'horizon': simulated(0.002, 0.005), 'raw': 0.1296, 'promise': 0.1, 'rmse': 0.3}, True, 0.48,
+     shown(2, 5), None),
     ({'horizon': simulated(0.002, 0.005), 'raw': 1.0, 'promise': 1.0}, True, 0.4, shown(2, 5),
      None),
     ({'horizon': simulated(0.002, 0.005), 'raw': 16.0, 'promise': 1.0}, None, 0.4 * 4 / 3,
@@ -426,10 +428,10 @@ def test_inertials_of_the_urdf_are_as_good_up_to_a_tenth_more(nominal, refused, 
 
 
 def test_relative_errors_are_those_of_held_out_motion_where_they_are_larger() -> None:
-    scores: Any = {'one': SimpleNamespace(relative_error=0.1, rmse=2.0),
-                   'two': SimpleNamespace(relative_error=0.2, rmse=3.0),
+    scores: Any = {'one': SimpleNamespace(relative_error=0.1, rmse=0.2),
+                   'two': SimpleNamespace(relative_error=0.2, rmse=0.3),
                    'three': SimpleNamespace(relative_error=0.4, rmse=0.0)}
-    held: Any = SimpleNamespace(raw=np.array([36.0, 4.0, 25.0]))
+    held: Any = SimpleNamespace(raw=np.array([0.36, 0.04, 25.0]))
     assert relative_errors(scores, None) == {'one': 0.1, 'two': 0.2, 'three': 0.4}
     assert relative_errors(scores, held) == pytest.approx({'one': 0.3, 'two': 0.2, 'three': 0.4})
 
