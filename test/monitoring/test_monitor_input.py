@@ -197,6 +197,8 @@ def test_levels_are_learnt_from_so_many_rows_or_a_minute() -> None:
     fast = log_of(1e-3 * np.arange(LEVEL_ROWS + 100))  # a minute has 60 000 of these rows
     whole = [len(fast.time)] * 2
     assert [len(one.time) for one in recorded_motions(MODEL, [fast, fast])] == whole
+    minute = log_of(2e-3 * np.arange(30_100))  # which has 30 000 of these
+    assert [len(one.time) for one in recorded_motions(MODEL, [minute, fast])] == [30_000]
     rare = log_of(0.05 * np.arange(LEVEL_ROWS + 100))
     assert [len(one.time) for one in recorded_motions(MODEL, [rare, rare])] == [LEVEL_ROWS]
     unmoved = replace(rare, velocity=np.tile([1.0, 1.0, 0.09], (len(rare.time), 1)))
