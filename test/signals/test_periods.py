@@ -117,6 +117,12 @@ def log_of(before: float, periods: float, after: float, period: float = 4.0) -> 
     return RawLog('run', JOINTS, BEGIN + time, positions(held, period) + way)
 
 
+def test_the_longest_repetition_of_a_period_shorter_than_the_step_is_the_whole_motion() -> None:
+    found = longest_repetition(log_of(0.0, 2.0, 0.0), 0.3 * STEP)
+    assert found is not None and found.start == BEGIN
+    assert found.length == pytest.approx(8.0, abs=STEP)
+
+
 def test_the_longest_repetition_begins_and_ends_with_the_motion() -> None:
     found = longest_repetition(log_of(3.0, 2.5, 0.0), 4.0)
     assert found is not None and found.period == 4.0

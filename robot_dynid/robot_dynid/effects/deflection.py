@@ -313,7 +313,7 @@ class MixtureRegression:
             raise MissingDependency('Gaussian mixtures need scikit-learn: pip install '
                                     'scikit-learn, or put residual: rbf into the recipe') from None
         max_count = min(self.components, len(points) // POINTS_PER_COMPONENT)
-        best, least = None, np.inf
+        best, least, count = None, np.inf, 0
         for k in range(1, max_count + 1):
             mixture = GaussianMixture(k, random_state=self.seed).fit(points)
             bic = float(mixture.bic(points))

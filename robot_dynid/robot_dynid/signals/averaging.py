@@ -117,7 +117,7 @@ def longest_repetition(
     below ``share``. None if the motion does not repeat.
     """
     step = max(period / INSTANTS_PER_PERIOD, float(np.median(np.diff(log.time))))
-    delay = round(period / step)
+    delay = max(1, round(period / step))
     step = period / delay
     time = np.arange(log.time[0], log.time[-1] + 1e-6 * step, step)
     if len(time) <= delay:
