@@ -64,7 +64,7 @@ def test_the_bulk_of_gumbels_chances_gives_place_and_width() -> None:
     assert found.place == pytest.approx(0.7, abs=0.05)
     assert found.probability(np.exp(-(0.7 + 1.5 * QUANTILES[1]))) == pytest.approx(
         0.5, rel=0.03)
-    assert by_chance(np.full(LEAST_UNITS - 1, 0.01)) == ByChance()
+    assert by_chance(np.full(LEAST_UNITS - 1, 0.01)) == ByChance(-np.inf, 1.0)
     assert ByChance().probability(0.3) == 0.3 and ByChance().probability(7.0) == 1.0
     assert found.probability(0.0) == 0.0
 
@@ -116,5 +116,7 @@ def test_a_season_of_all_arms_is_taken_off_and_a_change_of_one_is_not() -> None:
     taken = [path.values - one.values for path, one in zip(paths, found, strict=True)]
     assert np.median(np.concatenate(taken)) == pytest.approx(0.0, abs=1e-12), 'levels stay'
     assert without_season(paths[:LEAST_UNITS - 1], days[:LEAST_UNITS - 1])[0] is paths[0]
+    single = Path(paths[9].values[:1], paths[9].variances[:1])  # tells no season
+    assert without_season([*paths[:9], single], [*days[:9], DAYS[:1]])[0] is paths[0]
     step = np.mean(found[0].values[9:]) - np.mean(found[0].values[:9])
     assert step == pytest.approx(8.0, abs=1.5)

@@ -60,7 +60,7 @@ def test_levels_of_arms_hold_against_a_few_that_are_off() -> None:
     assert levels(np.ones(1), np.ones(1)).spread == np.inf
 
 
-@pytest.mark.parametrize(('variance', 'count'), [(0.0, 4), (0.04, 4), (0.04, 20), (4.0, 20)])
+@pytest.mark.parametrize(('variance', 'count'), [(0.04, 2), (0.0, 4), (0.04, 4), (0.04, 20), (4.0, 20)])
 def test_the_spread_of_levels_is_that_which_bounded_residuals_let_expect(
     variance: float, count: int
 ) -> None:
@@ -226,11 +226,15 @@ def test_tests_are_those_of_the_textbook() -> None:
     one = change(Path(values, np.ones(9)), time, DayToDay(0.0, 0.0))
     assert one is not None and one.pattern == STEP
     peer = stats.ttest_ind(values[5:], values[:5])
-    assert one.size / one.deviation == pytest.approx(peer.statistic, rel=SAME_FORMULA)
+    for unit in (1.0, 0.01):
+        scaled = change(Path(unit * values, np.ones(9)), time, DayToDay(0.0, 0.0))
+        assert scaled is not None
+        assert scaled.size / scaled.deviation == pytest.approx(peer.statistic, rel=SAME_FORMULA)
     assert one.probability == pytest.approx(16 * peer.pvalue, rel=SAME_FORMULA)
     slope = values + 9.0 * time / 8.0
     one = change(Path(slope, np.ones(9)), time, DayToDay(0.0, 0.0))
     assert one is not None and one.pattern == TREND
+    assert one.session == 0
     line = stats.linregress(time, slope)
     assert one.size == pytest.approx(8.0 * line.slope, rel=SAME_FORMULA)
     assert one.probability == pytest.approx(16 * line.pvalue, rel=1e-6)
@@ -291,6 +295,9 @@ def test_too_few_sessions_say_nothing() -> None:
     assert change(one, np.arange(2.0), DayToDay(1.0, 0.0)) is None
     assert change(Path(np.ones(1), np.ones(1)), np.zeros(1), DayToDay(1.0, MANY)) is None
     assert change(one, np.arange(2.0), DayToDay(np.inf, MANY)) is None
+    assert change(one, np.arange(2.0), DayToDay(1.0, 0.9)) is None
+    told = change(one, np.arange(2.0), DayToDay(1.0, 1.1))  # freedom of others and its own
+    assert told is not None and told.freedom == 1.1
 
 
 def test_rates_are_those_of_the_papers() -> None:
@@ -301,6 +308,7 @@ def test_rates_are_those_of_the_papers() -> None:
     assert not rejected(np.array([]), 0.05).any()
     assert simes(chances) == pytest.approx(15 * 0.0001, rel=SAME_FORMULA)
     assert simes(np.array([])) == 1.0
+    assert rejected(np.array([0.04]), 0.05).all()
 
 
 def test_discovered_divides_the_level_by_the_choice_of_arm_and_part() -> None:

@@ -78,7 +78,7 @@ def by_chance(chances: FloatArray) -> ByChance:
 def rejected(chances: FloatArray, rate: float) -> NDArray[np.bool_]:
     """Return a mask (m,) of the probabilities that are rejected at a ``rate``."""
     count = len(chances)
-    allowed = np.sort(chances) <= rate * np.arange(1, count + 1) / max(count, 1)
+    allowed = np.sort(chances) <= rate * np.arange(1, count + 1) / count
     if not allowed.any():
         return np.zeros(count, dtype=bool)
     bound = np.sort(chances)[np.flatnonzero(allowed)[-1]]
@@ -101,13 +101,13 @@ def discovered(
     """
     parts = [np.array([simes(part) for part in own]) for own in families]
     chosen = rejected(np.array([simes(own) for own in parts]), rate)
-    within = rate * float(np.mean(chosen)) if len(chosen) else 0.0
     found = []
     for arm, own, yes in zip(families, parts, chosen, strict=True):
-        said = rejected(own, within) if yes else np.zeros(len(own), dtype=bool)
-        inner = within * float(np.mean(said)) if len(said) else 0.0
-        told = [rejected(part, inner) & is_so
-                for part, is_so in zip(arm, said, strict=True)]
-        found.append([(one, inner * float(np.mean(one)) if one.any() else rate)
-                      for one in told])
+        told = [np.zeros(len(part), dtype=bool) for part in arm]
+        if yes:
+            within = rate * float(np.mean(chosen))
+            said = rejected(own, within)
+            inner = within * float(np.mean(said))
+            told = [rejected(part, inner) & is_so for part, is_so in zip(arm, said, strict=True)]
+        found.append([(one, inner * float(np.mean(one)) if one.any() else rate) for one in told])
     return found

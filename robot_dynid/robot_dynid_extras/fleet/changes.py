@@ -23,7 +23,7 @@ import numpy as np
 
 from robot_dynid.estimation.estimate import student_quantile, student_tail
 from robot_dynid.types import FloatArray
-from robot_dynid_extras.fleet.scatter import DayToDay, Levels, Path, levels
+from robot_dynid_extras.fleet.scatter import TINY, DayToDay, Levels, Path, levels
 
 STEP, PASSING, TREND, OUTLIER = ('step', 'one session', 'trend', 'outlier')
 #: arms up to which the others are taken without the one in question; more bound what one adds
@@ -70,7 +70,7 @@ def change(
         return None
     patterns, sessions, shapes = zip(*_shapes(time, daily), strict=True)
     sizes, deviations = _tested(path, usual, np.array(shapes))
-    ratios = np.abs(sizes) / np.maximum(deviations, np.finfo(np.float64).tiny)
+    ratios = np.abs(sizes) / np.maximum(deviations, TINY)
     best = int(np.argmax(ratios))
     chance = len(shapes) * student_tail(float(ratios[best]), freedom)
     return Evidence(patterns[best], float(sizes[best]), float(deviations[best]), freedom, chance,
@@ -83,8 +83,9 @@ def _shapes(time: FloatArray, daily: bool) -> Iterator[tuple[str, int, FloatArra
     beside = min(BESIDE_STEP, count // 2) if daily else 1
     for first in range(beside, count - beside + 1):
         yield STEP, first, (np.arange(count) >= first).astype(np.float64)
-    for only in range(1, 0 if daily else count - 1):
-        yield PASSING, only, (np.arange(count) == only).astype(np.float64)
+    if not daily:
+        for only in range(1, count - 1):
+            yield PASSING, only, (np.arange(count) == only).astype(np.float64)
     if count > 2:
         yield TREND, 0, (time - time[0]) / (time[-1] - time[0])
 
@@ -145,7 +146,7 @@ def outliers(
         others = levels(values[rest], variances[rest]) if count <= LEFT_OUT else fleet
         deviation = float(np.sqrt(others.spread**2 + others.error**2 + variances[r]))
         size = float(values[r]) - others.mean
-        ratio = abs(size) / deviation if deviation > 0.0 else 0.0
+        ratio = abs(size) / max(deviation, TINY)
         found.append(Evidence(OUTLIER, size, deviation, count - 2,
                               student_tail(ratio, count - 2)))
     return found

@@ -146,7 +146,7 @@ def _mean(values: FloatArray, variances: FloatArray) -> tuple[float, FloatArray]
     mean = float(np.median(values))
     for _ in range(MEANS):
         off = np.abs(values - mean) / deviation
-        weights = np.minimum(1.0, BOUND / np.maximum(off, BOUND)) / deviation**2
+        weights = BOUND / np.maximum(off, BOUND) / deviation**2
         mean = float(weights @ values / weights.sum())
     return mean, deviation**2
 
