@@ -60,7 +60,8 @@ def test_levels_of_arms_hold_against_a_few_that_are_off() -> None:
     assert levels(np.ones(1), np.ones(1)).spread == np.inf
 
 
-@pytest.mark.parametrize(('variance', 'count'), [(0.04, 2), (0.0, 4), (0.04, 4), (0.04, 20), (4.0, 20)])
+@pytest.mark.parametrize(('variance', 'count'), [
+    (0.04, 2), (0.0, 4), (0.04, 4), (0.04, 20), (4.0, 20)])
 def test_the_spread_of_levels_is_that_which_bounded_residuals_let_expect(
     variance: float, count: int
 ) -> None:
