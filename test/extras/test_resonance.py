@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import cache
 from time import perf_counter
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -272,6 +273,13 @@ def test_deviations_of_a_response_are_those_of_its_errors(noise: float) -> None:
             np.sqrt(0.6 / 0.95), rel=0.1)
 
 
+def test_a_response_that_is_coherent_throughout_keeps_a_deviation() -> None:
+    """That of a coherence of 1 - 1e-6, of 12 stretches that count 0.6 each."""
+    position, _ = filtered_noise(5)
+    found = response(position, position, 0.01)
+    np.testing.assert_allclose(found.deviation, np.sqrt(1e-6 / (2.0 * 0.6 * 12)), rtol=1e-3)
+
+
 def test_a_response_needs_twelve_frequencies() -> None:
     """0.025 Hz apart: twelve stretches and a half overlap in 260 s."""
     found = response(*filtered_noise(5), 0.01, (3.0 - 1e-6, 3.275 + 1e-6))
@@ -287,9 +295,12 @@ def test_two_masses_must_explain_the_response_twice_as_well_as_one(
     """The best of several starts counts; one mass begins with both, and their friction."""
     slopes, starts = np.random.default_rng(0).normal(size=(48, 5)), list[FloatArray]()
 
-    def least_squares(errors: object, start: FloatArray, **options: object) -> SimpleNamespace:
+    def least_squares(errors: Any, start: FloatArray, **options: object) -> SimpleNamespace:
         starts.append(np.exp(start))
         if len(start) == 2:
+            exact = exact_response(TWO)
+            one = np.log(1.0 / (1.4j * np.pi * exact.frequency + 0.2) / exact.value) / 0.01
+            np.testing.assert_allclose(errors(np.log([0.7, 0.2])), [*one.real, *one.imag])
             return SimpleNamespace(cost=3.0 * ratio)
         best = len(starts) == 3
         return SimpleNamespace(cost=3.0 if best else 4.0, jac=slopes,
@@ -320,6 +331,23 @@ def test_two_masses_must_explain_the_response_twice_as_well_as_one(
         [0.01, 0.01, 0.01, 0.05, 0.05])))
     np.testing.assert_allclose(list(found.parameters.values()), np.transpose(
         [TWO, TWO / half, TWO * half]))
+
+
+@pytest.mark.parametrize('ratio', [1.3, 2.0, 4.0, 10.0, 30.0])
+def test_the_search_begins_at_the_start_that_fits_best(
+    ratio: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On the grid of antiresonances and of squared ratios of the resonance to them."""
+    anti = 2.0 * np.pi * np.geomspace(2.0, 40.0, 14)[5]
+    exact = 0.3 * np.array([1.0 / (ratio - 1.0), 1.0, anti**2, 0.1 * anti, 0.1])
+
+    def least_squares(errors: object, start: FloatArray, **options: object) -> None:
+        np.testing.assert_allclose(np.exp(start), exact)
+        raise StopIteration
+
+    monkeypatch.setattr('scipy.optimize.least_squares', least_squares)
+    with pytest.raises(StopIteration):
+        two_masses(exact_response(exact))
 
 
 def warned(
