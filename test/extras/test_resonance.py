@@ -158,7 +158,7 @@ def test_the_response_is_that_of_the_equations_of_two_masses() -> None:
 
 
 @pytest.mark.parametrize(('low', 'high', 'inside'), [
-    (2.0, 12.0, True), (6.1, 40.0, False), (2.0, 10.3, False)])
+    (2.0, 12.0, True), (5.9, 40.0, True), (6.1, 40.0, False), (2.0, 10.3, False)])
 def test_antiresonance_and_resonance_must_be_inside_the_band(
     low: float, high: float, inside: bool
 ) -> None:

@@ -267,9 +267,9 @@ def _mixed(
         slope = np.tensordot(told, (covariance * pull) @ covariance, 2)
         if not np.any(slope > 0.0):
             break
-        shares = shares * np.sqrt(slope)
-        total = np.bincount(index, shares)[index]
-        shares = np.where(total > 0.0, shares / np.maximum(total, 1e-300), 1.0 / swung[index])
+        wanted = shares * np.sqrt(slope)
+        total = np.bincount(index, wanted)[index]
+        shares = np.where(total > 0.0, wanted / np.maximum(total, 1e-300), shares)
     return np.asarray(before + np.tensordot(shares, told, 1))
 
 
