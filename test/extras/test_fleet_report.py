@@ -191,7 +191,7 @@ def test_a_finding_is_drawn_before_the_other_arms() -> None:
     assert unpacked(own['x']) == pytest.approx(
         [day, day + 864e5, day + 2 * 864e5, day + 3 * 864e5], rel=1e-7)  # two minutes
     assert unpacked(own['y']) == pytest.approx([0.0, 1.0, 21.0, 20.0])
-    assert own['error_y']['array'] == pytest.approx(4 * [1.96 * 5.0])
+    assert own['error_y']['array'] == pytest.approx(4 * [1.95996 * 5.0], rel=1e-4)
     assert unpacked(other['y']) == pytest.approx(3 * [-1.0]) and other['showlegend'] is True
     layout = along(fleet_of_two(), CHANGED)['layout']
     [mark] = layout['shapes']

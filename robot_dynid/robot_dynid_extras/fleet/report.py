@@ -25,7 +25,7 @@ from robot_dynid.estimation.estimate import interval_factor
 from robot_dynid.figures import Spec, axis
 from robot_dynid_extras.fleet.changes import OUTLIER, TREND
 from robot_dynid_extras.fleet.characteristics import Characteristic
-from robot_dynid_extras.fleet.fleet import Arm, Finding, Fleet
+from robot_dynid_extras.fleet.fleet import Arm, Finding, Fleet, Session
 
 #: figures of a page: more arms that changed are in the table alone
 MOST_FIGURES = 24
@@ -69,17 +69,21 @@ def finding_facts(fleet: Fleet, one: Finding) -> dict[str, Any]:
     own = one.characteristic
     k, [arm] = fleet.characteristics.all.index(own), [
         arm for arm in fleet.arms if arm.name == one.arm]
-    half = interval_factor(np.inf)
     by_session = [{
         'day': day(session.time), 'value': float(session.reading.values[k]),
-        'half_interval': half * float(np.hypot(fleet.usual[k].spread, np.sqrt(
-            session.reading.covariance[k, k])))}
+        'half_interval': _half_interval(fleet, session, k)}
         for session in arm.sessions if session.reading.known[k]]
     return {'arm': one.arm, 'part': own.part, 'characteristic': own.name, 'kind': own.kind,
             'words': own.words, 'unit': own.unit or '1', 'pattern': one.pattern,
             'size': one.size, 'half_interval': one.half_interval,
             'since': None if one.since is None else day(one.since),
             'probability': one.probability, 'cause': one.cause, 'by_session': by_session}
+
+
+def _half_interval(fleet: Fleet, session: Session, k: int) -> float:
+    """Return half of the 95 % interval of characteristic ``k`` in a session."""
+    return interval_factor(np.inf) * float(np.hypot(
+        fleet.usual[k].spread, np.sqrt(session.reading.covariance[k, k])))
 
 
 def arm_facts(fleet: Fleet, arm: Arm) -> dict[str, Any]:
@@ -185,8 +189,7 @@ def along(fleet: Fleet, one: Finding) -> Spec:
             curves.append(figures.line(time, values, name, f'{figures.SOFT}/30', 1.0, {
                 'legendgroup': name, 'showlegend': i == 0, 'hoverinfo': 'skip'}))
             continue
-        error = [1.96 * scale * float(np.hypot(
-            np.sqrt(s.reading.covariance[k, k]), fleet.usual[k].spread)) for s in told]
+        error = [scale * _half_interval(fleet, s, k) for s in told]
         curves.append(figures.points(time, values, arm.name, figures.MODEL, {
             'error_y': {'type': 'data', 'array': error, 'visible': True, 'thickness': 1}}))
     marks = [] if one.pattern in (OUTLIER, TREND) or one.since is None else [
