@@ -196,6 +196,7 @@ def test_a_finding_is_drawn_before_the_other_arms() -> None:
     layout = along(fleet_of_two(), CHANGED)['layout']
     [mark] = layout['shapes']
     assert mark['x0'] == mark['x1'] == 1e3 * (MARCH + 2.0 * DAY)
+    assert (mark['y0'], mark['y1'], mark['yref']) == (0, 1, 'paper')
     assert layout['yaxis']['title']['text'] == 'difference from the fleet mean [%]'
     off = along(fleet_of_two(), replace(OFF, arm='SN0'))
     assert unpacked(off['data'][-1]['y']) == pytest.approx([1.0, 1.5, 1.2])

@@ -311,6 +311,8 @@ def test_intervals_are_as_long_as_deviations_grow_fourfold_in_nine_of_ten(
             assert growth <= 4.0 or seconds == 0.2
             assert seconds == pytest.approx(grid[-1], abs=0.5 * (longest - 0.2) / 16 + 0.02)
     assert growing(0.1 * rates, (0.2,), monkeypatch, across)[0] == pytest.approx(0.2)
+    assert growing(0.05 * rates, (0.5,), monkeypatch, across) == pytest.approx(
+        (0.5, size(0.45, 0.5)))  # up to the end
     assert growing(rates, (), monkeypatch, across) == (0.2, 1.0)
 
 
