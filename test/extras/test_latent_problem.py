@@ -232,6 +232,11 @@ def test_the_guess_is_least_squares_along_a_motion_of_coarse_knots() -> None:
     np.testing.assert_allclose(given.errors, spread(one, given, motions), rtol=1e-4)
     for c, part, motion in zip(given.coefficients, one.stretches, motions, strict=True):
         np.testing.assert_allclose(part.splines[1].motion(c)[0], motion[0], rtol=0.0, atol=1e-6)
+    slow = replace(one.stretches[1], time=one.stretches[1].time[::5], channels=tuple(
+        replace(k, values=k.values[::5]) for k in one.stretches[1].channels))
+    found = problem(slow).guess(values=truth_of(MODEL))  # at 100 Hz four samples are 40 ms
+    np.testing.assert_allclose(slow.splines[1].motion(found.coefficients[0])[0],
+                               coarse_motion(slow, 0.04)[0], rtol=0.0, atol=1e-6)
 
 
 def test_errors_of_links_behind_gears_are_a_fifth_to_all_of_their_motors() -> None:
@@ -321,8 +326,9 @@ def test_a_fit_ends_where_errors_shapes_and_parameters_stay(
 ) -> None:
     """To 0.3 %, parameters to the root of it in deviations; after all speeds, or 30 rounds."""
     chosen = np.arange(len(MODEL_NAMES)) == 4
-    one = LatentProblem(MODEL, (), chosen, shaped()[:1])
-    state = LatentState((), np.zeros(len(chosen)), np.array([0.2]), np.full(3, 2.0), 0.7)
+    part = stretch(0, 0.2)
+    one = LatentProblem(MODEL, (part,), chosen, shaped()[:1])
+    state = exact_state(one, values=np.zeros(len(chosen)), shapes=np.array([0.2]))
     stages: list[tuple[str, float]] = []
     for size, rounds in ((settled, 7), (moving, 30)):
         def change(number: int, now: LatentState, size: float = size) -> LatentState:
@@ -335,6 +341,8 @@ def test_a_fit_ends_where_errors_shapes_and_parameters_stay(
             stages.clear()
             found = one.fit(state, lambda *stage: stages.append(stage))
         assert found.rounds == len(speeds) == rounds
+        np.testing.assert_array_equal(
+            found.motion[0], part.splines[0].motion(state.coefficients[0]))
         assert speeds == [0.1, 0.05, 0.03, 0.02, 0.014, *[0.01] * (rounds - 5)]
         assert stages == [('estimating motion and parameters at once', k / 30.0)
                           for k in range(rounds)]
@@ -374,6 +382,23 @@ def test_a_fit_without_a_group_lengthens_steps_that_are_too_short(
     assert found.values[4] == pytest.approx(5.0 if exact else 5.0 - left, abs=1e-9)
     assert exact or 0.5 < left < 4.5
     assert not found.values[~chosen].any()
+
+
+def test_a_motion_that_is_free_takes_up_all_of_few_equations() -> None:
+    part = stretch(0, 0.2)
+    few = replace(part, stamps=part.stamps[::20], effort=part.effort[::20], channels=tuple(
+        replace(k, deviation=1e3 * k.deviation) for k in part.channels))
+    one = problem(few).with_known_parameters
+    [found] = one.condensed(exact_state(one, speed=0.1))
+    assert found.counted.min() > 0.0
+    np.testing.assert_allclose(found.absorbed, found.counted, rtol=0.01)
+
+
+def test_the_first_stretch_begins_whatever_was_before_it() -> None:
+    parts = stretch(0, 0.2), stretch(1, 0.24, goes_on=True)
+    one, alone = problem(*parts), problem(replace(parts[1], goes_on=False))
+    state = exact_state(one)
+    assert one.misfit(state, [1], 0) == alone.misfit(state.of([1]), [0], 0)
 
 
 def test_equations_change_with_the_logarithms_of_shapes() -> None:
