@@ -93,9 +93,9 @@ def test_the_prior_is_the_covariance_and_friction_of_another_day(model: Identifi
     usual *= (freedom + 4.0) / (freedom + 2.0)
     total = model.std[viscous]**2 + (usual + 0.15**2) * model.values[viscous]**2
     assert np.isclose(found[viscous, viscous], (1.0 + LEAST_DEVIATION**2) * total, rtol=1e-9)
-    other = model.names.index('fv3')
-    assert np.isclose(found[viscous, other],
-                      0.15**2 * model.values[viscous] * model.values[other], rtol=1e-9)
+    for one, other, share in (('fv2', 'fv3', 0.15), ('fc2', 'fc3', 0.075)):
+        pair = [model.names.index(name) for name in (one, other)]
+        assert np.isclose(found[tuple(pair)], share**2 * np.prod(model.values[pair]), rtol=1e-9)
 
 
 @pytest.mark.parametrize(('ranges', 'effort'), [

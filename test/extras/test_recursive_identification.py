@@ -138,7 +138,7 @@ def test_torque_of_a_change_is_the_root_mean_square_of_its_effort() -> None:
 
 def learnt(model: IdentifiedModel, parts: list[Samples]) -> FloatArray:
     """Return the density (n,) after stretches."""
-    found = RecursiveIdentification(model)
+    found = RecursiveIdentification(model, 120.0)
     for one in parts:
         found.take(one.motion)
     assert found.density is not None
@@ -152,7 +152,7 @@ def test_a_joint_that_rested_has_the_largest_density_of_the_others() -> None:
         one.effort[:, 2] = 0.0
         one.sliding = np.array([5.0, 4.0, 0.0])
     density = learnt(MODEL, parts)
-    assert density[2] == pytest.approx(density.max()) and density[0] != density[1]
+    assert density[2] == pytest.approx(density[:2].max()) and density[0] != density[1]
 
 
 def test_densities_are_at_least_rounding_of_the_largest_effort() -> None:

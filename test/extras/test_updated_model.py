@@ -23,7 +23,7 @@ from robot_dynid_extras.health.updated_model import UPDATED, updated_model
 
 def followed(model: IdentifiedModel, arm: EverydayArm, stretches: int = 60
              ) -> RecursiveIdentification:
-    found = RecursiveIdentification(model)
+    found = RecursiveIdentification(model, 120.0)
     for _ in range(stretches):
         found.take(arm.stretch())
     return found
@@ -61,7 +61,7 @@ def test_updated_model_can_be_saved_loaded_and_updated_again(
 
 def test_before_any_motion_there_is_nothing_to_serve() -> None:
     with pytest.raises(DataError, match='no everyday motion was of use'):
-        updated_model(RecursiveIdentification(known_model()))
+        updated_model(RecursiveIdentification(known_model(), 120.0))
 
 
 @pytest.mark.parametrize(('ratios', 'words'), [

@@ -101,7 +101,7 @@ class RecursiveIdentification:
     Raises ModelError for a model without covariance.
     """
 
-    def __init__(self, model: IdentifiedModel, memory: float = 120.0) -> None:
+    def __init__(self, model: IdentifiedModel, memory: float) -> None:
         self.model, self.memory = model, memory
         self.prior = prior_root(model)
         self.scale = np.linalg.norm(self.prior, axis=0)
@@ -169,12 +169,13 @@ class RecursiveIdentification:
 
     def _bounded(self, total: FloatArray, time: FloatArray) -> FloatArray:
         """Return the density (n,), at least rounding; of joints that rested that of all."""
-        information = [one.information for one in self._waiting]
-        size = np.max([one.size(FILTERED) for one in information], axis=0)
-        floor = ROUNDING * np.maximum(size, size.max()) ** 2 + np.finfo(float).tiny
+        size = np.max([one.information.size(FILTERED) for one in self._waiting])
+        floor = ROUNDING * size**2 + np.finfo(float).tiny
         moved = time > 0.0
-        known = np.where(moved, total / np.where(moved, time, 1.0), 0.0)
-        return np.asarray(np.maximum(np.where(moved, known, known.max()), floor))
+        known = total[moved] / time[moved]
+        found = np.full(len(time), known.max())
+        found[moved] = known
+        return np.maximum(found, floor)
 
     def _follow(self, motion: EverydayMotion, learn: bool = True) -> None:
         equations = self._equations(motion)
@@ -195,9 +196,8 @@ class RecursiveIdentification:
         total, time = self._scatter(motion, self.departure)
         total = np.minimum(total, LARGER * self.density * time)
         self._weight = np.minimum(self._weight + time, STEADY)
-        moved = time > 0.0
-        self.density = self.density + np.where(
-            moved, (total - self.density * time) / np.where(moved, self._weight, 1.0), 0.0)
+        self.density = self.density + (total - self.density * time) / np.maximum(
+            self._weight, np.finfo(float).tiny)
 
     def _scatter(self, motion: EverydayMotion, departure: FloatArray
                  ) -> tuple[FloatArray, FloatArray]:
