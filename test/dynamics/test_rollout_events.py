@@ -27,21 +27,22 @@ def test_limits_that_are_not_known_are_infinite() -> None:
 
 
 def test_events_of_pieces_are_those_that_come_first() -> None:
-    """Motions 1 to 3 of five, in a piece that begins at sample 20."""
-    whole, piece = Rollout.empty(JOINTS, (5, 40, 3)), Rollout.empty(JOINTS, (3, 10, 3))
+    """Motions 1 to 4 of five, in a piece that begins at sample 20; the last had some at 0."""
+    whole, piece = Rollout.empty(JOINTS, (5, 40, 3)), Rollout.empty(JOINTS, (4, 10, 3))
     assert whole.position.shape == whole.velocity.shape == (5, 40, 3) and not whole.warnings
     assert whole.motor_position is whole.motor_velocity is None
-    whole.limit_step[1], whole.limit_joint[1] = 7, 2
-    piece.limit_step[:], piece.limit_joint[:] = [3, -1, 0], [1, -1, 2]
-    piece.stop_step[:], piece.stop_cause[:] = [-1, 4, 6], [0, 1, 2]
-    whole.take_events(piece, slice(1, 4), 20)
-    assert whole.limit_step.tolist() == [-1, 7, -1, 20, -1]
-    assert whole.limit_joint.tolist() == [-1, 2, -1, 2, -1]
-    assert whole.stop_step.tolist() == [-1, -1, 24, 26, -1]
-    assert whole.stop_cause.tolist() == [0, 0, 1, 2, 0]
+    whole.limit_step[[1, 4]], whole.limit_joint[[1, 4]] = [7, 0], [2, 1]
+    whole.stop_step[4], whole.stop_cause[4] = 0, 2
+    piece.limit_step[:], piece.limit_joint[:] = [3, -1, 0, 5], [1, -1, 2, 2]
+    piece.stop_step[:], piece.stop_cause[:] = [-1, 4, 6, 5], [0, 1, 2, 1]
+    whole.take_events(piece, slice(1, 5), 20)
+    assert whole.limit_step.tolist() == [-1, 7, -1, 20, 0]
+    assert whole.limit_joint.tolist() == [-1, 2, -1, 2, 1]
+    assert whole.stop_step.tolist() == [-1, -1, 24, 26, 0]
+    assert whole.stop_cause.tolist() == [0, 0, 1, 2, 2]
     outside, stopped = whole.warnings
-    assert outside == '2 of 5 motions exceed the joint limits, first at c in motion 1, sample 7'
-    assert stopped.startswith('2 of 5 motions stop, the first in motion 2, sample 24: the ')
+    assert outside == '3 of 5 motions exceed the joint limits, first at c in motion 1, sample 7'
+    assert stopped.startswith('3 of 5 motions stop, the first in motion 2, sample 24: the ')
 
 
 def test_motors_of_elastic_joints_are_apart_and_others_turn_with_theirs() -> None:
