@@ -31,6 +31,8 @@ from robot_dynid.reduction.numeric import (
     parameter_sizes,
     random_states,
     reduce_columns,
+    row_echelon,
+    row_space,
     similar_columns,
     states_at,
 )
@@ -172,6 +174,30 @@ def test_rank_and_doubts_are_by_singular_values(least: float, rank: int, doubt: 
         '1.57)',) if doubt else ())
 
 
+def test_columns_of_links_are_in_lengths_and_paces_and_others_in_their_norms() -> None:
+    """Of full rank the gap is the least singular value over rounding."""
+    columns = np.random.default_rng(0).normal(size=(3, 33, 20))
+    columns[:, 1] *= 50.0
+    found = reduce_columns(CRANE, (Named(), *LINKS), columns)
+    tall = columns.transpose(0, 2, 1).reshape(60, 33) / np.sqrt(60.0)
+    tall[:, :3] /= np.linalg.norm(tall[:, :3], axis=0)
+    tall[:, 3:] /= pace_of(CRANE)**2 * parameter_sizes(3, 0.5)
+    assert found.pivots.tolist() == list(range(33))
+    assert found.gap == pytest.approx(
+        np.linalg.svd(tall)[1][-1] / np.finfo(float).eps, rel=1e-6)
+
+
+@pytest.mark.parametrize(('coefficient', 'pivots'), [(95.0, [0, 1]), (105.0, [0, 2])])
+def test_pivots_are_leftmost_up_to_coefficients_of_a_hundred(
+    coefficient: float, pivots: list[int]
+) -> None:
+    """The third column is so many times the difference of the others."""
+    tall = np.array([[1.0, 1.0, 0.0], [0.0, 1.0 / coefficient, 1.0]])
+    found, matrix = row_echelon(tall, row_space(tall)[1][:2], np.ones(3))
+    assert found.tolist() == pivots
+    np.testing.assert_allclose(tall[:, found] @ matrix, tall, rtol=0.0, atol=1e-12)
+
+
 def test_no_effort_is_refused() -> None:
     with pytest.raises(RobotError, match='arm: no parameter affects a joint effort'):
         reduce_columns(SimpleNamespace(name='arm'), (Named(),), np.zeros((2, 3, 4)))  # type: ignore[arg-type]
@@ -199,6 +225,22 @@ def test_origins_name_the_cheapest_measurement_that_separates() -> None:
         (COMBINED, (1,), 'mx2'), (COMBINED, (2,), 'my3'), (COMBINED, (2,), 'my3'),
         (PRIOR, (3,), 'Izz4'), (COMBINED, (3,), 'Izz4'), (MEASURED, (4,), ''), (PRIOR, (), 'm12')]
     assert [kind_of(name) for name in ('m12', 'Ixx3', 'Ia3', 'fv4')] == ['m', 'Ixx', '', '']
+
+
+#: parameters by what it takes to measure them alone
+EFFORTS = (('m',), ('mx', 'my', 'mz'), ('Ixx', 'Ixy', 'Iyy', 'Ixz', 'Iyz', 'Izz'), ('fc', 'Ia'))
+
+
+@pytest.mark.parametrize(('kind', 'effort'), [
+    (kind, effort) for effort, kinds in enumerate(EFFORTS) for kind in kinds])
+def test_of_two_parameters_the_one_of_less_effort_is_measured(kind: str, effort: int) -> None:
+    """Of equal effort each by itself."""
+    for other, kinds in enumerate(EFFORTS):
+        for one in kinds:
+            names = (f'{kind}1', f'{one}2')
+            found = origins(Reduction(names, np.array([0]), np.array([[1.0, -3.0]]), 1.0))
+            assert [o.separated_by for o in found] == [
+                names[effort > other], names[effort >= other]]
 
 
 @pytest.mark.parametrize(('off', 'same'), [(4e-4, True), (5e-4, False)])
