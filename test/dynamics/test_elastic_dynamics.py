@@ -87,18 +87,51 @@ def test_links_and_motors_accelerate_as_in_mujoco(tmp_path: Path, seed: int) -> 
         np.testing.assert_allclose(ours, theirs, rtol=1e-8, atol=1e-8 * np.abs(theirs).max())
 
 
-def test_links_alone_feel_the_gears_and_motors_the_rest() -> None:
-    """By Spong's equations, with the offset between the encoders."""
+#: kinematic errors of the gears of the arm, with their slopes at motors (K, 2)
+WAVES = np.array([[160.0, 2e-3, -1e-3], [90.0, 0.5e-3, 3e-3]])
+
+
+def error_and_slope(motor: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the kinematic errors [rad] of the gears of the arm, and their slopes (K, 2)."""
+    rate, sine, cosine = WAVES.T
+    s, c = np.sin(rate * motor), np.cos(rate * motor)
+    return sine * s + cosine * c, rate * (sine * c - cosine * s)
+
+
+@pytest.mark.parametrize('wavy', [False, True])
+def test_links_alone_feel_the_gears_and_motors_the_rest(wavy: bool) -> None:
+    """By Spong's equations, with the offset between the encoders, and by the balance of power."""
     gears = replace(gears_of(ARM, damping=7.0), offset=np.array([2.0, -1.0]))
+    gears = replace(gears, waves=WAVES) if wavy else gears
     rng = np.random.default_rng(1)
     x, v = rng.uniform(-1.0, 1.0, (2, 10, 4))
     x[:, 2:] = x[:, :2] + 1e-3 * rng.normal(size=(10, 2))
     effort = rng.normal(size=(10, 2))
     found, _ = dynamics_of(ARM, gears)(x, v, effort)
-    torque = 2e4 * (x[:, 2:] - x[:, :2]) + 7.0 * (v[:, 2:] - v[:, :2]) + [2.0, -1.0]
+    error, slope = (wavy * part for part in error_and_slope(x[:, 2:]))
+    torque = 2e4 * (x[:, 2:] + error - x[:, :2]) + 7.0 * (
+        (1.0 + slope) * v[:, 2:] - v[:, :2]) + [2.0, -1.0]
     links, _ = forward_dynamics(ARM, (x[:, :2], v[:, :2], torque))
-    np.testing.assert_allclose(found[:, :2], links, rtol=SAME_FORMULA)
-    np.testing.assert_allclose(found[:, 2:], (effort - torque) / 0.5, rtol=SAME_FORMULA)
+    np.testing.assert_allclose(found[:, :2], links, rtol=1e-9)
+    np.testing.assert_allclose(found[:, 2:], (effort - (1.0 + slope) * torque) / 0.5, rtol=1e-9)
+
+
+@pytest.mark.parametrize('count', [2, 3, 40])
+def test_drives_turn_motors_and_bear_the_links_by_the_slope_of_their_gears(count: int) -> None:
+    """The deflection accelerates by differences of its rate, of which two samples tell none."""
+    step = 5e-3
+    angle, rates = step * np.arange(count)[:, None] * [3.0, 5.0], np.array([3.0, 5.0])
+    motion = np.array([1.0 - np.cos(angle), rates * np.sin(angle), rates**2 * np.cos(angle)])
+    gears = replace(gears_of(ARM, damping=7.0), waves=WAVES)
+    motors, effort = dynamics_of(ARM, gears).inverse(motion, step)
+    slope = error_and_slope(motors[0])[1]
+    np.testing.assert_allclose(effort, 0.5 * motors[2] + (
+        1.0 + slope) * rigid_body.inverse_dynamics(ARM, *motion), rtol=1e-9)
+    motors, _ = dynamics_of(ARM, replace(gears, waves=0.0 * WAVES)).inverse(motion, step)
+    bent = motors - motion
+    expected = np.gradient(bent[1], step, axis=0, edge_order=2) if count > 2 else 0.0 * bent[1]
+    np.testing.assert_allclose(bent[2], expected, rtol=0.0, atol=1e-9)
+    assert np.abs(bent[1]).max() > 1e-4
 
 
 def test_rotors_on_moving_links_enter_both_sides() -> None:
