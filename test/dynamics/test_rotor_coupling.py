@@ -26,6 +26,7 @@ from tolerances import BEGINNING, DESCRIBED, DIFFERENCE, REDUCED, ROLLOUT
 
 from robot_dynid import load_robot
 from robot_dynid.dynamics.rigid_body import Momentum
+from robot_dynid.dynamics.rotors import Rotors
 from robot_dynid.errors import RobotError
 from robot_dynid.excitation.design_criteria import design_criteria
 from robot_dynid.identified.uses import rigid_equivalent
@@ -219,6 +220,13 @@ def test_the_monitor_knows_of_rotors(name: str, elastic: tuple[int, ...]) -> Non
     effort = along(time[1:] - 0.5 * step)[2]
     agree(found[1:, PREDICTED], effort, BEGINNING)
     agree(found[:, EXTERNAL], np.zeros((300, n)), BEGINNING * np.abs(effort).max())
+
+
+def test_an_inertia_alone_is_that_of_rotors_that_no_link_carries() -> None:
+    found = Rotors.of([[0.5, 0.1], [0.1, 0.7]])
+    assert not found.coupled and [len(one) for one in found.tables] == [2, 0, 0, 0]
+    assert (found.axes.shape, found.motions.shape) == ((0, 3), (0, 2))
+    assert Rotors.of(found) is found
 
 
 def test_planned_excitations_look_for_what_is_fitted() -> None:

@@ -117,6 +117,7 @@ CASES = {
     'turntable': (arm('R', [Z]), '(U1)33'),
     'pendulum': (arm('R', [X]), '(U1)33 (k1)x (k1)y'),
     'pendulum in space': (arm('R', [X], gravity=STILL), '(U1)33'),
+    'pendulum on an asteroid': (arm('R', [X], gravity=(0.0, 0.0, -0.1)), '(U1)33 (k1)x (k1)y'),
     # all axes parallel to gravity (SCARA): the first moment of link 1 does not matter
     'scara': (arm('RRPR', [Z] * 4, [0 * X, X, X, 0 * X]),
               '(U1)33 (U2)33 (k2)x (k2)y m^3 (U4)33 (k4)x (k4)y'),
@@ -286,3 +287,9 @@ def test_labels_and_values_are_without_the_rounding_of_angles():
                     standard=('p', 'q', 'r', 's'))
     assert exact.clean_rows.tolist() == [[3.0, 0.0, -3.3e-8, 0.0], [-1.0, 0.0, 5.0, -1.0]]
     assert exact.labels == ('3*p - 3.3e-08*r', '5*r - p - s')
+    rows = np.zeros((2, 40))  # those of the second and third link begin with one of their own
+    rows[:, [3, 10, 14, 20, 24, 30]] = [7.0, 5.0, 1.0, -9.0, 0.5, 11.0]
+    own = replace(exact, rows=rows, joints=np.array([1, 2]), standard=tuple(
+        f'p{i}' for i in range(40)))
+    assert own.labels == ('5*p10 + 7*p3 + p14 - 9*p20 + 0.5*p24 + 11*p30',
+                          '-9*p20 + 7*p3 + 5*p10 + p14 + 0.5*p24 + 11*p30')
