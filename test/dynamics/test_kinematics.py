@@ -37,7 +37,7 @@ def test_poses_are_products_of_transforms(seed, joints, branching):
 def test_the_tip_is_the_end_of_the_chain():
     robot = load_robot('ur10e')
     chain = chain_points(robot, np.zeros((1, 6)))[0]
-    assert np.allclose(chain[0], 0.0)
+    assert np.allclose(chain[0], 0.0) and len(chain) == 1 + 6 + 1
     # stretched along x, wrists down and aside: d1, a2 + a3, d4 + d6, d5 of the maker's table
     assert chain[-2] == pytest.approx([1.18425, 0.17415 + 0.11655, 0.1807 - 0.11985], abs=1e-6)
 

@@ -48,6 +48,8 @@ def test_agrees_with_external_forces_of_pinocchio(seed: int) -> None:
     state = peer.position(q), peer.tangent(v)
     effort = pin.rnea(own, peer.data, *state, peer.tangent(a), forces)[peer.rows].copy()
     torque = external_torque(robot, link.name, q, wrench)
+    both = external_torque(robot, link.name, [v, q], [-wrench, wrench])
+    assert (torque.shape, both.shape) == ((robot.n,), (2, robot.n)) and near(both[1], torque)
     assert near(peer.inverse_dynamics(q, v, a) - torque, effort)
     turn = link_poses(robot, q[None]).rotations[0, link.body] @ link.placement[:3, :3]
     turned = np.concatenate([turn @ wrench[:3], turn @ wrench[3:]])
