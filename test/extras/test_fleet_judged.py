@@ -129,7 +129,7 @@ def read_apart(arms: Arms) -> Arms:
     usual, found = usual_of(paths), {}
     for r, (name, own) in enumerate(arms.items()):
         told = [change(paths[k][r], times_of(arms, k)[r], usual[k]) for k in (3, 4)]
-        chance = simes(np.array([min(one.probability, 1.0) for one in told if one]))
+        chance = simes(np.array([one.probability for one in told if one]))
         found[name] = own if chance > 0.05 else tuple(replace(s, reading=s.apart) for s in own)
     return found
 
@@ -164,8 +164,7 @@ def evidence_of(
             tests = [one for one in (changes[k][r], off) if one]
             if tests:
                 best = min(tests, key=lambda one: one.probability)
-                evidence[r][k] = replace(best, probability=min(
-                    len(tests) * best.probability, 1.0))
+                evidence[r][k] = replace(best, probability=len(tests) * best.probability)
     return evidence, spread
 
 

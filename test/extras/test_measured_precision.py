@@ -233,7 +233,8 @@ def swung(model, joint, pose, noise, seed, colour=0.0):
     return replace(samples, effort=effort, measured=effort)
 
 
-@pytest.mark.parametrize(('noise', 'colour'), [(0.1, 0.0), (0.1, 0.95), (0.0, 0.0)])
+@pytest.mark.parametrize(('noise', 'colour'), [
+    (0.1, 0.0), (0.1, 0.95), (0.1, -0.95), (0.0, 0.0)])
 def test_measured_information_is_by_the_noise_of_batches(noise, colour):
     """Residuals of least squares, widened where batches scatter more; a millionth at least."""
     model = CRITERIA.model

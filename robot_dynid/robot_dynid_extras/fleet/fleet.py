@@ -278,7 +278,7 @@ def _with_fitting_readings(
     for r, (name, sessions) in enumerate(arms.items()):
         links = [change(own[k][r], own[k][r].time, usual[k])
                  for k in np.flatnonzero(~characteristics.daily)]
-        chance = simes(np.array([min(one.probability, 1.0) for one in links if one]))
+        chance = simes(np.array([one.probability for one in links if one]))
         found[name] = sessions if chance > SUSPECT else tuple(
             replace(one, reading=one.apart) for one in sessions)
     return found
@@ -372,8 +372,7 @@ def _compared(
         tests = [one for one in (changes[r], beside and beside[place]) if one]
         if tests:
             best = min(tests, key=lambda one: one.probability)
-            chance = min(len(tests) * best.probability, 1.0)
-            evidence[r][k] = replace(best, probability=chance)
+            evidence[r][k] = replace(best, probability=len(tests) * best.probability)
     return fleet_levels
 
 
