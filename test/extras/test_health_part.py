@@ -222,7 +222,7 @@ def test_the_summary_says_what_changed_and_how_well_motion_is_predicted(
 def test_friction_of_the_session_is_served_where_it_predicts_better(
     node: Node, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is found by ten minutes; where none is used the model stays."""
+    """It is found by the last ten minutes; where none is used the model stays."""
     health = begun(node)
     arm = EverydayArm(MODEL, MODEL.values, noise=0.1)
     moved(node, monkeypatch, arm.scaled(('fv2', 'fc2'), 1.04), 0, 4)
@@ -232,7 +232,11 @@ def test_friction_of_the_session_is_served_where_it_predicts_better(
     assert node.models.model is not served
     moved(node, monkeypatch, arm, 5, 4)
     session: Any = health.session
+    stretch = arm.stretch()
+    for _ in range(119):
+        session.take(stretch)
     calibrated = session.calibrated()
+    assert calibrated.seconds == pytest.approx(600.0)  # of more than that
     session.calibrated = lambda: SimpleNamespace(
         changes=[SimpleNamespace(used=False)], sentence='nothing', model=calibrated.model)
     with pytest.raises(DataError, match=r'^nothing; the served model stays$'):
