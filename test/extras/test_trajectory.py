@@ -121,10 +121,10 @@ def test_intervals_are_rows_of_the_recordings(
     model = of_robot('planar_3r')
     arm = ArmModel(model)
     recordings = [replace(lively(model, count, step=0.001), cutoff=cutoff, starts=starts)
-                  for count, starts in ((600, (0,)), (50, (0,)), (500, (0, 150, 160)))]
+                  for count, starts in ((614, (0,)), (50, (0,)), (500, (0, 150, 160)))]
     found = intervals_of(arm, Experiment.of(model, recordings), 0.1, most)
     assert [one.recording for one in found] == [0, 2]
-    steps, before = 100 // thinned, {0: 0, 2: 650}
+    steps, before = 100 // thinned, {0: 0, 2: 664}  # with one sample more another one fits
     for one in found:
         samples = recordings[one.recording]
         begins = [first for own in samples.segments

@@ -113,6 +113,5 @@ def _basis(place: FloatArray, rate: float) -> list[FloatArray]:
     from scipy.interpolate import BSpline
 
     curve = BSpline(np.arange(-DEGREE, DEGREE + 2, dtype=np.float64), np.eye(DEGREE + 1), DEGREE)
-    inside = np.minimum(place, np.nextafter(1.0, 0.0))
-    return [np.asarray((curve.derivative(k) if k else curve)(inside) * rate**k)
+    return [np.asarray((curve.derivative(k) if k else curve)(place) * rate**k)
             for k in range(ORDERS)]
