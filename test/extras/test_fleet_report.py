@@ -176,6 +176,11 @@ def test_the_report_lists_findings_spread_and_sessions() -> None:
     assert [row.cells for row in sessions.tables[0].rows] == [
         ('SN0', '4', '8', '2026-03-01', '2026-03-04'),
         ('SN1', '3', '6', '2026-03-01', '2026-03-11')]
+    known = replace(fleet_of_two(), usual=(DayToDay(0.04, 9.0), DayToDay(0.56789, 9.0)), spread=(
+        Levels(0.05, 0.01, 0.08), Levels(0.1, 0.1, 0.012345)))
+    [[spread]] = [fleet_report(known, {}).chapters[1].sections]
+    assert spread.tables[0].rows[1].cells == (
+        'link_3: mass times x', '0.0123', '0.568', 'kg m')
     quiet, = findings_report(replace(fleet_of_two(), findings=(), watched=(
         replace(PERHAPS, sessions=None),)), {}).chapters[0].sections
     assert quiet.status is not None and quiet.status.kind == 'good' and not quiet.warnings
@@ -220,7 +225,7 @@ def test_probabilities_and_sizes_are_told_with_few_digits() -> None:
 def test_a_page_of_many_arms_has_24_figures_of_30_others_and_a_folded_table() -> None:
     fleet = fleet_of_two()
     arms = tuple(replace(fleet.arms[0], name=f'SN{i}') for i in range(33))
-    for count, drawn in ((20, 19), (31, 30), (32, 30)):
+    for count, drawn in ((20, 19), (21, 20), (31, 30), (32, 30)):
         many = replace(fleet, arms=arms[:count])
         assert len(along(many, CHANGED)['data']) == drawn + 1
         [sessions] = fleet_report(many, {}).chapters[2].sections
