@@ -71,6 +71,19 @@ def test_sliding_is_the_time_of_rows_above_that_speed_by_batches_of_a_second() -
             np.sum((weights[:, j] * samples.effort[:, j])**2), rel=1e-6)
 
 
+def test_a_stretch_is_of_use_from_half_a_second_of_sliding_on() -> None:
+    rate, size = np.array([2.0, 0.7, 3.1]), np.array([0.5, 0.4, 0.2])
+    sliding = {False: list[float](), True: list[float]()}
+    for seconds in np.arange(1.0, 2.5, 0.05):
+        log = turned(MODEL, float(seconds), rate, size)
+        repaired = repair(MODEL.robot, log)
+        samples = prepare(MODEL.robot, repaired, MODEL.preprocessing.limited_to(repaired))
+        weights = swift(MODEL.robot, samples, slowest_sliding(MODEL))
+        sliding[everyday_motion(MODEL, log) is not None].append(
+            0.01 * weights.sum(axis=0).max(initial=0.0))
+    assert 0.4 < max(sliding[False]) < 0.5 <= min(sliding[True]) < 0.6
+
+
 def test_a_stretch_of_motion_with_a_gap_is_refused() -> None:
     log = turned(MODEL, 6.0, np.array([2.0, 0.7, 3.1]), np.array([0.5, 0.4, 0.2]))
     late = replace(log, time=np.where(log.time > 3.0, log.time + 2.0, log.time))
