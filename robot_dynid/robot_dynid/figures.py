@@ -24,6 +24,9 @@ INK, SOFT, LINE = '@ink', '@soft', '@line'
 SERIES = tuple(f'@series{i}' for i in range(8))
 #: an axis that shows zero
 FROM_ZERO: dict[str, Any] = {'rangemode': 'tozero'}
+#: a bar of colours beside a figure, and small figures beside each other
+COLOUR_BAR: dict[str, Any] = {'thickness': 10, 'len': 0.6, 'outlinewidth': 0}
+SMALL: dict[str, Any] = {'height': 200, 'margin': {'t': 6}}
 
 #: space between panes, as a share of the height
 GAP = 0.06

@@ -137,7 +137,7 @@ def horizons(validation: Validation, model: IdentifiedModel) -> Section:
                       (MODEL, 'identified', figures.MODEL))
                   if (values := errors.errors.get(key)) is not None]
         drawn.append(Figure(figures.figure(curves, axis('horizon [s]'), axis(
-            f'RMS error [{of}]', FROM_ZERO)), name))
+            f'RMS error [{of}]', FROM_ZERO), figures.SMALL), name))
     stopped = f', of which {errors.stopped} stopped' if errors.stopped else ''
     reached = np.isfinite(errors.errors[MODEL]).all(axis=1)
     tables: tuple[Table, ...] = ()

@@ -118,9 +118,10 @@ def _compared(model: IdentifiedModel, rows: Sequence[int], half: FloatArray) -> 
         share = 1.0 / len(units)
         layout[f'xaxis{suffix}'] = axis(more={
             'domain': [pane * share + (0.09 if pane else 0.0), (pane + 1) * share],
-            'anchor': f'y{suffix}'})
+            'anchor': f'y{suffix}', 'tickfont': {'size': 10}})
         layout[f'yaxis{suffix}'] = axis(unit.replace('^2', '²'), {'anchor': f'x{suffix}'})
-    return {'data': curves, 'layout': {**layout, 'hovermode': 'closest'}}
+    return {'data': curves, 'layout': {**layout, **figures.SMALL, 'height': 210,
+                                       'hovermode': 'closest'}}
 
 
 def _link_table(model: IdentifiedModel) -> Table:
@@ -311,6 +312,7 @@ def correlations(model: IdentifiedModel) -> tuple[Section, ...]:
         'type': 'heatmap', 'z': [[round(v, 3) for v in row] for row in matrix.tolist()],
         'x': names, 'y': names, 'zmin': -1, 'zmax': 1, 'hoverongaps': False,
         'colorscale': [[0.0, '@series5'], [0.5, '@paper'], [1.0, '@series0']],
+        'colorbar': {**figures.COLOUR_BAR, 'tickvals': [-1, 0, 1]},
         'hovertemplate': '%{x}, %{y}: %{z:.2f}<extra></extra>'}],
         'layout': {'height': 150 + 15 * len(names), 'hovermode': 'closest',
                    'xaxis': axis(more=small),

@@ -77,11 +77,13 @@ def path(
     curves.append({
         'type': 'scatter3d', 'mode': 'lines', **_xyz(tip), 'name': 'tip', 'showlegend': False,
         'line': {'color': packed(time), 'colorscale': 'Viridis', 'width': 4, 'showscale': True,
-                 'colorbar': {'title': {'text': 'tip at [s]'}}},
+                 'colorbar': {**figures.COLOUR_BAR, 'title': {'text': 'tip at [s]'}}},
         'customdata': packed(time), 'hovertemplate': '%{customdata:.2f} s<extra></extra>'})
     scene: dict[str, Any] = {f'{name}axis': axis(f'{name} [m]') for name in 'xyz'}
-    scene['aspectmode'] = 'data'
-    return {'data': curves, 'layout': {'scene': scene, 'height': PATH, 'hovermode': 'closest'}}
+    scene |= {'aspectmode': 'data', 'camera': {'eye': {'x': 1.6, 'y': 1.6, 'z': 0.9},
+                                               'center': {'x': 0, 'y': 0, 'z': -0.12}}}
+    return {'data': curves, 'layout': {'scene': scene, 'height': PATH, 'hovermode': 'closest',
+                                       'margin': {'l': 0, 'r': 0, 'b': 0}}}
 
 
 def _xyz(places: FloatArray) -> Spec:
