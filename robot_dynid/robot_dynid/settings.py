@@ -33,12 +33,12 @@ class Setting:
     """
 
     default: Any
-    help: str = ''
-    range: NumberRange | None = None
-    choices: tuple[Any, ...] = ()
-    reader: Reader | None = None
-    kind: type = str
-    live: bool = False
+    help: str
+    range: NumberRange | None
+    choices: tuple[Any, ...]
+    reader: Reader | None
+    kind: type
+    live: bool
 
     @property
     def allowed(self) -> str:

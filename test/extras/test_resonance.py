@@ -409,6 +409,11 @@ def test_the_command_prints_what_was_found_and_what_spoils_it(tmp_path, capsys) 
     assert found['resonance'] == pytest.approx(6.0 * np.sqrt(3.0), rel=0.01)
     assert 3.0 <= found['band'][0] < 3.9 and 28 <= found['frequencies'] <= 34
     assert found['warnings'][1].startswith('joint_1 moved, too')
+    for missing in ('--robot', '--joint'):
+        place = arguments.index(missing)
+        with pytest.raises(SystemExit):
+            main([*arguments[:place], *arguments[place + 2:]])
+        assert f'the following arguments are required: {missing}' in capsys.readouterr().err
     assert main(arguments) == 0
     shown = capsys.readouterr()
     for words in ('joint_3: two masses (experimental)', 'N m/rad, stiffness', 'Hz'):

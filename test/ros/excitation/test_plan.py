@@ -161,6 +161,11 @@ def test_a_given_trajectory_keeps_the_speed_of_the_node() -> None:
     with pytest.raises(MotionRefused, match=r'with the parameter speed_scale 0\.1\)') as refused:
         given(speed_scale=0.1)
     assert refused.value.reason is Reason.LIMITS
+    slow = replace(ROBOT, limits=replace(ROBOT.limits, velocity=frozen(
+        0.1 * ROBOT.limits.velocity)))
+    with pytest.raises(MotionRefused) as refused:
+        given(slow)
+    assert 'speed_scale' not in str(refused.value), 'it is 1'
 
 
 def test_points_between_which_the_limits_break_are_refused() -> None:
