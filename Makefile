@@ -26,7 +26,7 @@ test: setup
 	$(MAKE) test-ros; ros=$$?; wait $$core; core=$$?; cat out/test-core.log; test $$ros$$core = 00
 	@$(MAKE) test-alone
 
-# Tests without ROS of less than 0.2 s each, but for a few; `make test` also runs those below 0.5 s,
+# Tests without ROS of less than 0.15 s each; `make test` also runs those below 0.5 s,
 # those that any change may break, and those that alone reach many lines; `make soak` all others.
 test-fast: setup
 	$(ENV) pytest -n auto $(GROUPS) $(LIMIT) -m 'not ros and not slow and not soak'

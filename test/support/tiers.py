@@ -21,7 +21,7 @@ import pytest
 from hypothesis import settings
 
 #: a fast test takes less than this [s]
-FAST = 0.2
+FAST = 0.15
 #: `make test` runs every test that takes less than this [s]
 QUICK = 0.5
 #: folders of tests of what moves a robot: `make test` runs all of them, however long they take
