@@ -172,7 +172,8 @@ def test_identify_and_drive_refuse_impossible_elastic_joints() -> None:
     assert log.motor_position is not None
     swapped = RawLog(log.source, log.joints, log.time, log.motor_position, log.motor_velocity,
                      log.effort, log.position, log.velocity)
-    with pytest.raises(DataError, match=r'joint_1: the motor lags behind.*swapped'):
+    with pytest.raises(DataError,
+                       match=r'motor states of joint_1, .*: the motor lags behind.*swapped'):
         identify(robot, [swapped], 'wls')
     turned = replace(log, motor_position=-log.motor_position)
     with pytest.raises(DataError, match='correct its sign'):

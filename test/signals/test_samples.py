@@ -10,7 +10,7 @@ import pytest
 from robot_dynid.errors import DataError
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.signals.prepare import Preprocessing, prepare, repair
-from robot_dynid.signals.stacked import drive_effort, efforts_of_equations
+from robot_dynid.signals.stacked import drive_effort, efforts_of_equations, require_channels
 from robot_dynid.signals.unfiltered import unfiltered
 from robot_dynid.types import FloatArray, Part, RawLog, Samples, concatenate, interpolated, take
 
@@ -203,3 +203,26 @@ def test_rows_without_a_torque_behind_a_gear_are_not_scored() -> None:
                  motor_position=motion + 1e-3 * motion**2)
     known = np.concatenate([one.time for one in repair(robot, log).measured])
     np.testing.assert_allclose(known, np.delete(time, np.s_[600:620]), rtol=0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize(('notes', 'told'), [
+    (('run: motor states of joint_2, joint_12: they are late',),
+     'run: motor states of joint_2, joint_12: they are late; joint_2 is elastic, so its '
+     'deflection needs two encoders: correct that, or remove the joint from elastic_joints'),
+    (('run: motor states of joint_12: late', 'run: joint torque of joint_2: none'),
+     'run: there are no motor states of joint_2; joint_2 is elastic, so its deflection needs two '
+     'encoders: record the topic motor_states (columns motor_position.<joint>), or remove the '
+     'joint from elastic_joints'),
+])
+def test_what_an_elastic_joint_lacks_is_told_with_the_reason_that_joints_share(
+    notes: tuple[str, ...], told: str
+) -> None:
+    robot = load_robot('planar_3r')
+    robot = replace(robot, drive=replace(robot.drive, elastic=(0, 1)))
+    position = np.zeros((4, 3))
+    motors = np.where(np.arange(3) == 1, np.nan, position)
+    log = RawLog('run', robot.joints, np.arange(4.0), position, motor_position=motors)
+    with pytest.raises(DataError) as refused:
+        require_channels(robot, log, notes)
+    assert str(refused.value) == told
+    require_channels(robot, replace(log, motor_position=position), notes)

@@ -25,7 +25,8 @@ def require_channels(robot: RobotModel, log: RawLog, notes: Sequence[str] = ()) 
             if values is not None and np.isfinite(values[:, j]).all():
                 continue
             name = robot.joints[j]
-            reasons = [n for n in notes if f'{what} of {name}:' in n]
+            reasons = [n for n in notes if name in n.partition(f'{what} of ')[2].partition(
+                ': ')[0].split(', ')]
             reason = reasons[0] if reasons else f'{log.source}: there are no {what} of {name}'
             raise DataError(f'{reason}; {name} is elastic, so its deflection needs two encoders:'
                             f' {"correct that" if reasons else how}, or remove the joint from '
