@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from robot_dynid.types import FloatArray
 
 MEASURED, MODEL, CONTROL, RESIDUAL = '@measured', '@model', '@control', '@residual'
-GOOD, FAIR, POOR = '@good', '@fair', '@poor'
+GOOD, POOR = '@good', '@poor'
 INK, SOFT, LINE = '@ink', '@soft', '@line'
 #: colours of joints and other sets, which differ for the colour-blind, too
 SERIES = tuple(f'@series{i}' for i in range(8))

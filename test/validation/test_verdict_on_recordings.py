@@ -28,7 +28,7 @@ QUICK = Recipe(cutoff=8.0, effort_lag=0.0, friction='dahl', ripple='none', adapt
 
 @pytest.fixture(autouse=True)
 def _stops_are_not_asked_for(monkeypatch) -> None:
-    """These arms were recorded without a stop."""
+    """Contact is judged here without asking for motion that stops."""
     monkeypatch.setattr(verdicts, 'LEAST_STOPS', 0)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import inf, isfinite, nan
+from math import isfinite, nan
 from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element
@@ -45,7 +45,7 @@ from robot_dynid.types import FloatArray
 
 MASSLESS = ('it has inertia but no mass and counts as a frame without inertial; write its mass, '
             'or remove <inertial>')
-NUMBER = NumberRange(-inf, inf)
+NUMBER = NumberRange(-1e300, 1e300)
 LINK_MASS = replace(MASS, note='remove <inertial> if the link has no mass')
 #: limits above this [rad or m, their rate, N m or N] count as undefined
 LIMITS = {'lower': 1e4, 'upper': 1e4, 'velocity': 1e4, 'effort': 1e9}
