@@ -58,9 +58,10 @@ def test_dynamics_are_those_of_the_screws(seed: int) -> None:
     robot = random_screws(seed)
     text = source_text(robot)
     rng = np.random.default_rng(seed)
-    q, v, a = rng.uniform(-2.0, 2.0, (3, robot.n))
-    effort = rigid_body.inverse_dynamics(robot, q[None], v[None], a[None])[0]
-    size = np.abs(effort).max()
+    states = rng.uniform(-2.0, 2.0, (3, 10, robot.n))
+    efforts = rigid_body.inverse_dynamics(robot, *states)
+    size = np.abs(efforts).max()  # that of one state may be what weight and motion leave
+    (q, v, a), effort = states[:, 0], efforts[0]
     assert robot_from_urdf(text).with_gravity(robot.gravity).hash() == robot.hash()
     peer = Peer.of(pin.buildModelFromXML(text), robot)
     assert np.abs(peer.inverse_dynamics(q, v, a) - effort).max() < READ_BY_OTHERS * size
