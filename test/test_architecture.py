@@ -360,8 +360,15 @@ NEEDED_PRIVATE = {'_actions', '_SubParsersAction', '_portable'}
 
 
 def private_fields(path: Path) -> Iterator[str]:
-    """Yield where a file reads or sets a private field of an object that is not its own."""
+    """Yield where a file reads or sets a private field of an object that is not its own.
+
+    Also by its name in a text.
+    """
     for node in nodes_of(path):
+        if isinstance(node, ast.Call) and re.search(r'(set|get|del)attr$', ast.unparse(node.func)):
+            yield from (f'{short(path)}:{node.lineno} {ast.unparse(node)}' for one in node.args[:2]
+                        if isinstance(one, ast.Constant)
+                        and re.match('_[a-zA-Z]', str(one.value).rpartition('.')[2]))
         if isinstance(node, ast.Attribute) and re.match('_[a-zA-Z]', node.attr) \
                 and node.attr not in NEEDED_PRIVATE \
                 and not (isinstance(node.value, ast.Name) and node.value.id in ('self', 'cls')):
@@ -386,7 +393,9 @@ def test_tests_leave_private_fields_alone() -> None:
 
 
 @pytest.mark.parametrize(('source', 'count'), [
-    ('made._watch.elapsed()', 1), ('self._log', 0), ('made.__class__', 0), ('made._plan = 1', 1)])
+    ('made._watch.elapsed()', 1), ('self._log', 0), ('made.__class__', 0), ('made._plan = 1', 1),
+    ("patch.setattr(made, '_plan', 1)", 1),
+    ("patch.setattr('made._plan', None)", 1), ("getattr(made, 'plan')", 0)])
 def test_private_fields_are_seen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, count: int
 ) -> None:

@@ -73,7 +73,7 @@ def test_parts_run_side_by_side_and_an_error_of_any_ends_the_call(two_cores: Non
 def test_few_states_stay_in_the_thread_of_the_caller(
     two_cores: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(threads, '_pool', None)
+    monkeypatch.setattr(threads.ThreadPoolExecutor, 'submit', None)
     model = nominal_model('planar_3r')
     q, qd, qdd = states(model, 4 * LANES)
     model.forward(q, qd, model.inverse(q, qd, qdd))

@@ -92,7 +92,7 @@ def test_arguments_with_choices_complete_them_and_others_as_their_verb_says(
         def autocomplete(given: object, **options: object) -> None:
             answered.append((given, options))
 
-    monkeypatch.setattr(completion, '_argcomplete', Library)
+    monkeypatch.setattr(completion, 'argcomplete_library', Library)
     monkeypatch.setattr(completion, 'completer', lambda verb, one: (verb, one.dest))
     completion.complete(whole)
     assert answered == [(whole, {'always_complete_options': 'long',

@@ -82,7 +82,7 @@ def test_a_compliance_that_stands_out_wrongly_hides_no_wave(
     expected = [wave.order for wave in fit_ripple(data, RATIO).waves]
     stiff, soft = (Spectrum.of(data, data.residual, compliance) for compliance in (0.0, 1e-3))
     wrong = {0.0: stiff, 1e-3: replace(soft, power=100.0 * soft.power)}
-    monkeypatch.setattr('robot_dynid.effects.ripple_search._first_scans', lambda _: wrong)
+    monkeypatch.setattr('robot_dynid.effects.ripple_search.first_scans', lambda _: wrong)
     assert expected and [wave.order for wave in fit_ripple(data, RATIO).waves] == expected
 
 

@@ -194,7 +194,7 @@ def test_the_command_finds_a_changed_arm(
 ) -> None:
     write_fleet(tmp_path / 'fleet')
     published: list[ArmStatus] = []
-    monkeypatch.setattr(command, '_publisher', lambda: published.extend)  # nobody listens
+    monkeypatch.setattr(command, 'publisher', lambda: published.extend)  # nobody listens
     last = tmp_path / 'fleet' / 'SN3' / '2026-03-04.csv'
     with gzip.open(last.with_name('z.csv.gz'), 'wb') as file:  # the same in another file
         file.write(last.read_bytes())

@@ -267,7 +267,7 @@ def run_command(
     monkeypatch.setattr(reducing, 'write_models', lambda out, *_: {'SN0': f'{out}/SN0.model.yaml'})
     # the name of the package is that of the function
     monkeypatch.setattr(sys.modules['robot_dynid_extras.fleet.fleet'], 'fleet', found)
-    monkeypatch.setattr(command, '_publisher', lambda: published)
+    monkeypatch.setattr(command, 'publisher', lambda: published)
     return main(['fleet', str(table), '--robot', 'planar_3r', *options]), done
 
 

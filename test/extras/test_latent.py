@@ -265,7 +265,7 @@ def test_latent_keeps_the_elastic_estimate_when_held_out_error_is_higher(
     monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data, _ = fits(1)[0]
-    monkeypatch.setattr(latent, '_misfits_of_start', lambda *_: -1e6 * np.ones(7))
+    monkeypatch.setattr(latent, 'misfits_of_start', lambda *_: -1e6 * np.ones(7))
     found, start = ESTIMATORS['latent'].fit(data), ESTIMATORS['elastic'].fit(data)
     assert np.array_equal(found.values, start.values) and np.array_equal(found.std, start.std)
     assert found.method == 'latent' and not found.details.kept
@@ -317,8 +317,8 @@ def judged(
     other = replace(found, start=start, fit=replace(
         found.fit, state=replace(found.fit.state, values=values)))
     monkeypatch.setattr(latent.Fitted, 'of', lambda *_: other)
-    monkeypatch.setattr(latent, '_start', lambda *_: start)
-    monkeypatch.setattr(latent, '_misfits_of_start', lambda found: np.array(gains))
+    monkeypatch.setattr(latent, 'starting_estimate', lambda *_: start)
+    monkeypatch.setattr(latent, 'misfits_of_start', lambda found: np.array(gains))
     monkeypatch.setattr(latent, 'misfits_of', lambda problem, fit: (
         np.zeros(len(gains)), values + spread * start.std * np.outer(
             [1.0, -1.0, 0.0, 0.0, 0.0, 0.0, 0.0], np.ones(len(values))) * np.sqrt(7.0 / 12.0)))
@@ -356,7 +356,7 @@ def test_a_start_that_instruments_contradict_more_is_no_refuge(
     _, start, _ = likely()
     place = start.names.index('Izz1')
     shift = away * start.std[place] * np.eye(len(start.values))[place]
-    monkeypatch.setattr(latent, '_by_instruments', lambda *_: (
+    monkeypatch.setattr(latent, 'instrumental_estimate', lambda *_: (
         replace(start, values=start.values + shift), start.details))
     estimate, _ = judged(monkeypatch, 7 * [1.0], {'Izz1': 12.0})
     assert estimate.details.kept is kept
@@ -383,7 +383,7 @@ def test_laws_are_taken_only_where_the_fit_with_them_is_kept(
     chosen = [('coulomb', law_from('coulomb', {'width': WIDTH}))] * 2
     falling = [('coulomb+levelling', law_from('coulomb+levelling', {'width': WIDTH}))] * 2
     monkeypatch.setattr(latent, 'better_laws', lambda *_: tuple(falling))
-    monkeypatch.setattr(latent, '_misfits_of_start', lambda found: np.full(
+    monkeypatch.setattr(latent, 'misfits_of_start', lambda found: np.full(
         len(found.cut.stretches), gain if 'fl1' in found.problem.model.reduction.names else 0.0))
     monkeypatch.setattr(latent, 'misfits_of', lambda problem, fit: (
         np.zeros(len(fit.condensed)), np.zeros((len(fit.condensed), len(fit.state.values)))))

@@ -76,7 +76,7 @@ def search(monkeypatch: pytest.MonkeyPatch) -> Any:
         Search.errors = {kind: np.array([one]) for kind, one in zip(
             ('maxwell', 'dahl'), errors, strict=True)}
         Search.kept = dict(zip(('maxwell', 'dahl'), kept, strict=True))
-        monkeypatch.setattr(module, '_Search', SimpleNamespace(of=of))
+        monkeypatch.setattr(module, 'Search', SimpleNamespace(of=of))
         fit = SimpleNamespace(names=('Ks2', 'x', 'Kc2', 'K2'), values=np.array(
             [0.5, 7.0, -0.25, 5e3]))
         monkeypatch.setattr(module, 'GeneralisedLeastSquares', lambda: SimpleNamespace(
@@ -186,7 +186,7 @@ def test_other_hysteresis_moves_what_depends_on_stiffness_and_damping(
     names = ('m', 'K2', 'fc2', 'D2')
     own, shape, wide = (one @ one.T for one in rng.normal(size=(3, 4, 6)))
     random = SimpleNamespace(change=rng.normal(size=4), covariance=wide, shape=shape)
-    monkeypatch.setattr(module, '_random_hysteresis', lambda *given: random)
+    monkeypatch.setattr(module, 'random_hysteresis', lambda *given: random)
     monkeypatch.setattr(module, 'prepare', lambda *given: None)
     monkeypatch.setattr(module, 'Experiment', SimpleNamespace(of=lambda *given: None))
     experiment: Any = SimpleNamespace(reversal_weights=None, model=SimpleNamespace(

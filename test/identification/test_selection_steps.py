@@ -245,7 +245,7 @@ def test_everything_is_chosen_again_with_effects_of_gears(
 
     monkeypatch.setattr(selection, 'Excerpt', Part)
     monkeypatch.setattr(selection, 'gear_effects', search)
-    monkeypatch.setattr(selection, '_choose_once', once)
+    monkeypatch.setattr(selection, 'choose_once', once)
     choice = Choice(Preprocessing(8.0), Structure.uniform(robot, True, 'coulomb', {'width': 0.3}))
     told: list[Any] = []
     found = choose_gear_effects(robot, [], Recipe(ramp_width=0.03), choice,

@@ -79,8 +79,8 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Any:
             return start, SimpleNamespace(samples=77), outliers, 0.0 if start.sign == best else 1.0
 
         solution = SimpleNamespace(values=np.zeros(22) if values is None else values)
-        monkeypatch.setattr(wrist, '_reading', lambda robot, body, log, centre: next(given))
-        monkeypatch.setattr(wrist, '_refined', refined)
+        monkeypatch.setattr(wrist, 'sensor_equations', lambda *_: next(given))
+        monkeypatch.setattr(wrist, 'refine', refined)
         monkeypatch.setattr(wrist, 'fit_payload', lambda information, reach: tool)
         monkeypatch.setattr(wrist, 'joint_weights', lambda information: 'weights')
         monkeypatch.setattr(wrist, 'solve', lambda information, weights: solution)

@@ -179,7 +179,7 @@ def test_the_usual_ways_of_writing_are_parsed_in_c(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str
 ) -> None:
     """60 000 rows take half a second, however they are separated."""
-    monkeypatch.setattr(Rows, '_slow', None)
+    monkeypatch.setattr(Rows, 'row_by_row', None)
     load_log(written(tmp_path, READ[case]), READ[case].robot)
 
 

@@ -111,7 +111,7 @@ def scores(monkeypatch: pytest.MonkeyPatch) -> Any:
             return trace_of(recording.source, remark='late' if recording.source == 'a' else '',
                             outside=(OUTSIDE,) if recording.source == 'b' else ())
 
-        monkeypatch.setattr(MODULE, '_trace', trace)
+        monkeypatch.setattr(MODULE, 'trace_recording', trace)
         monkeypatch.setattr(MODULE, 'OpenLoop', lambda model: SimpleNamespace(reason='refused'))
         monkeypatch.setattr(MODULE, 'SlowChanges', lambda model: SimpleNamespace(any=slow))
         monkeypatch.setattr(MODULE, 'caution', lambda model: ', '.join(refused))
@@ -305,7 +305,7 @@ def test_scores_near_reversals_are_of_the_joints_and_rows_that_are(scores, monke
     given = iter([trace_of(near=near), replace(trace_of(), moving=moving)])
 
     def both() -> Validation:
-        monkeypatch.setattr(MODULE, '_trace', lambda *_: next(given))
+        monkeypatch.setattr(MODULE, 'trace_recording', lambda *_: next(given))
         model: Any = SimpleNamespace(robot=ROBOT, preprocessing=Preprocessing(10.0))
         return score(model, [repaired('c'), repaired('d')])
 

@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     """Return the lines that the shell reads when it starts."""
-    library = _argcomplete()
+    library = argcomplete_library()
     if not hasattr(library, 'shellcode'):  # of a system older than this is declared
         raise MissingDependency("completion needs argcomplete 1.12 or newer: pip install "
                                 "'argcomplete>=1.12'")
@@ -56,7 +56,7 @@ def show(result: dict[str, Any], terminal: Terminal) -> None:
 
 def complete(parser: argparse.ArgumentParser) -> None:
     """Answer the shell that asks by the variables of argcomplete, and end the process."""
-    library = _argcomplete()
+    library = argcomplete_library()
     for verb, sub in verbs_of(parser).items():
         for argument in sub._actions:
             if argument.choices is None:
@@ -74,7 +74,7 @@ def verbs_of(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentPars
 
 def completer(verb: str, argument: argparse.Action) -> Callable[..., Any] | None:
     """Return the completer of argcomplete for an argument of a verb: names, robots or files."""
-    completers = _argcomplete().completers
+    completers = argcomplete_library().completers
     names = names_of(verb, argument.dest)
     if names:
         chosen: Callable[..., Any] = completers.ChoicesCompleter(names)
@@ -117,7 +117,8 @@ def file_endings(metavar: str) -> tuple[str, ...]:
     return tuple(endings)
 
 
-def _argcomplete() -> Any:
+def argcomplete_library() -> Any:
+    """Return argcomplete; raises MissingDependency without it."""
     try:
         import argcomplete
         import argcomplete.completers

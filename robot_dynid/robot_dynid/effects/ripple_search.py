@@ -619,7 +619,7 @@ def _choose_waves(data: JointResidual, gear: FloatArray) -> Phases:
     A wave that only follows the effort, through the twist of a compliance, also stands out but
     lowers nothing; then the scan restarts with a stiff gear.
     """
-    scans = _first_scans(data)
+    scans = first_scans(data)
     first = max(scans, key=lambda c: float(scans[c].power.max()))
     phases = _add_waves(Phases.none(first), data, gear, scans[first])
     if first == 0.0 or len(phases.orders):
@@ -670,7 +670,7 @@ def _sort_by_error(
     return [peaks[k] for k in np.argsort([error @ error for error in errors], kind='stable')]
 
 
-def _first_scans(data: JointResidual) -> dict[float, Spectrum]:
+def first_scans(data: JointResidual) -> dict[float, Spectrum]:
     """Return scans by compliance [rad/(N m)]; a wave stands out most at the best of them."""
     spread = float(np.std(data.effort))
     twists = FIRST_TWISTS if spread >= LOADED_SPREAD else (0.0,)

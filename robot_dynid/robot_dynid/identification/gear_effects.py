@@ -78,20 +78,20 @@ def gear_effects(
     """
     gears = Springs(robot).gears
     none = [GearEffects()] * len(gears)
-    plain = _Search.of(robot, structure, samples, none, [one.waves for one in none])
+    plain = Search.of(robot, structure, samples, none, [one.waves for one in none])
     effects = tuple(
         replace(one, error=one.error or (0.0, 0.0), unbent=unbent)
         if presses_per_radian(robot, gear) else one
         for gear, unbent, one in zip(gears, plain.unbent(), previous or none, strict=True))
     lengths = [_lengths(gear, samples) for gear in gears]
     for _ in range(1 if previous else HYSTERESIS_ROUNDS):
-        with_error = _Search.of(robot, structure, samples, effects,
+        with_error = Search.of(robot, structure, samples, effects,
                                 [e.waves for e in effects]).select_waves()
         kinds = [
             [replace(one, lengths=slipping, states=states)
              for one, slipping in zip(with_error, lengths, strict=True)] for states in STATES]
         effects = _least_error([
-            _Search.of(robot, structure, samples, kind, [one.stops for one in kind]).select_stops()
+            Search.of(robot, structure, samples, kind, [one.stops for one in kind]).select_stops()
             for kind in kinds])
         if not any(one.stops and one.waves for one in effects):
             break
@@ -199,7 +199,7 @@ def allow_for_other_hysteresis(
     O'Hagan 2001 (model inadequacy by a prior).
     """
     samples = [prepare(experiment.model.robot, one, settings) for one in recordings]
-    random = _random_hysteresis(Experiment.of(
+    random = random_hysteresis(Experiment.of(
         experiment.model, samples, experiment.reversal_weights), structure, settings.cutoff)
     of_gears = {gear.parameter(symbol) for gear in experiment.model.gears
                 for symbol in (STIFFNESS, DAMPING)}
@@ -228,7 +228,7 @@ class _RandomHysteresis:
     shape: FloatArray
 
 
-def _random_hysteresis(
+def random_hysteresis(
     experiment: Experiment, structure: Structure, cutoff: float
 ) -> _RandomHysteresis:
     """Return the parameters with random amplitudes of states, of one variance per gear.
@@ -266,7 +266,7 @@ def _random_hysteresis(
 
 
 @dataclass(frozen=True, eq=False)
-class _Search:
+class Search:
     """Information about a model with ``effects``, of which ``tried`` parameters are in question.
 
     ``information`` has five parts of ``stretches``.
@@ -279,7 +279,7 @@ class _Search:
 
     @classmethod
     def of(cls, robot: RobotModel, structure: Structure, samples: Sequence[Samples],
-           effects: Sequence[GearEffects], tried: Sequence[tuple[str, ...]]) -> _Search:
+           effects: Sequence[GearEffects], tried: Sequence[tuple[str, ...]]) -> Search:
         """Reduce the samples with all effects; ``tried`` are parameters of each gear."""
         model = replace(structure, gears=tuple(effects)).torque_model(robot)
         information = Experiment.of(model, samples).information

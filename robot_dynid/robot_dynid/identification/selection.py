@@ -230,12 +230,12 @@ def choose(robot: RobotModel, recordings: Sequence[Repaired], recipe: Recipe,
         recipe = replace(recipe, friction='coulomb')
     part = kind(robot, recordings)
     first = _first(robot, recipe)
-    choice = _choose_once(part, recipe, first, None, between(progress, 0.0, 0.5))
+    choice = choose_once(part, recipe, first, None, between(progress, 0.0, 0.5))
     again = recipe.cutoff is None and (choice.friction or robot.coordinates > robot.n)
     for i in range(CUTOFF_ROUNDS if again else 0):
         previous = choice
         begin, end = (0.5 + 0.3 * (i + k) / CUTOFF_ROUNDS for k in (0, 1))
-        choice = _choose_once(part, recipe, first, previous, between(progress, begin, end))
+        choice = choose_once(part, recipe, first, previous, between(progress, begin, end))
         if choice.preprocessing.cutoff == previous.preprocessing.cutoff:
             break
     return choice if sweeps is None else replace(choice, structure=sweeps)
@@ -252,7 +252,7 @@ def between(progress: Progress, begin: float, end: float) -> Progress:
     return lambda stage, share: progress(stage, begin + (end - begin) * share)
 
 
-def _choose_once(part: Excerpt, recipe: Recipe, first: Structure, previous: Choice | None,
+def choose_once(part: Excerpt, recipe: Recipe, first: Structure, previous: Choice | None,
                  progress: Progress) -> Choice:
     """Choose once, cut-off and lag with the friction of the ``previous`` choice.
 
@@ -313,7 +313,7 @@ def choose_gear_effects(
     for i in range(CUTOFF_ROUNDS):
         previous = current
         begin, end = (0.8 + 0.2 * (i + k) / CUTOFF_ROUNDS for k in (0, 1))
-        current = _choose_once(part, recipe, first, previous, between(progress, begin, end))
+        current = choose_once(part, recipe, first, previous, between(progress, begin, end))
         if current.preprocessing == previous.preprocessing:
             break
         effects = gear_effects(robot, replace(current.structure, gears=()),

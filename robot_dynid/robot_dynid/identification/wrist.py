@@ -94,13 +94,13 @@ def identify_wrist_sensor(
     first = rigid_body.link_poses(body.robot, with_rest(robot.motion(logs[0].position)[0]))
     centre, readings = np.nanmean(first.origins[:, -1], axis=0), []
     for i, log in enumerate(logs):
-        readings.append(_reading(robot, body, log, centre))
+        readings.append(sensor_equations(robot, body, log, centre))
         report(f'prepared {log.source}', 0.8 * (i + 1) / len(logs))
     report('fitting', 0.8)
     _require_units(readings, link)
     start = WristSensor(robot.name, robot.hash(), link, np.zeros(10), np.zeros(SIX), np.eye(3), 1)
     sensor, information, outliers, _ = min(
-        (_refined(one, readings) for one in _starts(start, readings)), key=lambda fit: fit[3])
+        (refine(one, readings) for one in _starts(start, readings)), key=lambda fit: fit[3])
     tool = fit_payload(information, moderate_effort(body)[-SIX:])
     weights = joint_weights(information)
     solution = solve(information, weights)
@@ -128,12 +128,13 @@ def _frame(robot: RobotModel, logs: Sequence[RawLog]) -> str:
     return frames[0]
 
 
-def _reading(
+def sensor_equations(
     robot: RobotModel, body: AttachedBody, log: RawLog, centre: FloatArray
 ) -> Equations:
     """Return the readings of a recording with the wrenches of a hose and of the tool.
 
-    The force of the hose is linear in the way (3,) from ``centre``, near which it is the pull.
+    The force of the hose is linear in the way (3,) [m] from ``centre``, near which it is the pull.
+    Raises DataError for a wrench that is missing or constant.
     """
     if log.wrench is None or not np.isfinite(log.wrench).all(axis=1).any():
         raise DataError(f'{log.source}: no wrench at the time of any position: read it with the '
@@ -225,7 +226,7 @@ def _starts(sensor: WristSensor, readings: Sequence[Equations]) -> list[WristSen
     return starts
 
 
-def _refined(
+def refine(
     sensor: WristSensor, readings: Sequence[Equations]
 ) -> tuple[WristSensor, Information, float, float]:
     """Return mounting and bias by robust Gauss-Newton steps, see `_turned` for their equations.

@@ -25,7 +25,6 @@ from robot_dynid.io.messages.kinds import MESSAGE_BYTES, Kind, Layout, layout_of
 from robot_dynid.types import FloatArray
 
 __all__ = ['CONTROLLER_STATE', 'JOINT_STATE', 'WRENCH']
-FIELDS = ('position', 'velocity', 'effort')
 ROWS = 8192  # messages decoded at a time: bounds the scratch memory
 #: limits per topic of distinct layouts, and of messages without a layout
 LAYOUTS, FAILURES = 100, 1000

@@ -237,7 +237,7 @@ def score(
     for recording in recordings:
         notes += [*recording.notes, *_limited(model, recording)]
         try:
-            traces.append(_trace(model, recording, (stride, simulator), slow))
+            traces.append(trace_recording(model, recording, (stride, simulator), slow))
         except DataError as error:
             if recording.place is None:
                 raise
@@ -270,7 +270,7 @@ def _limited(model: IdentifiedModel, recording: Repaired) -> list[str]:
         if shown < fitted else []
 
 
-def _trace(
+def trace_recording(
     model: IdentifiedModel, recording: Repaired, how: tuple[int, OpenLoop | None],
     slow: SlowChanges,
 ) -> Trace:

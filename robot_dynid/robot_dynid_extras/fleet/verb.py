@@ -68,7 +68,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     )
 
     started = time.perf_counter()
-    publish = _publisher() if arguments.diagnostics else None
+    publish = publisher() if arguments.diagnostics else None
     rate = RATE if arguments.rate is None else arguments.rate
     if not 0.0 < rate < 1.0:
         raise UsageError(f'--rate {rate:g}: a share between 0 and 1 is needed')
@@ -108,7 +108,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     }
 
 
-def _publisher() -> Callable[[Sequence[ArmStatus]], bool]:
+def publisher() -> Callable[[Sequence[ArmStatus]], bool]:
     """Return the publisher of /diagnostics; raises MissingDependency without ROS 2."""
     from robot_dynid_extras.fleet.statuses import publish
 

@@ -269,7 +269,7 @@ class Latent(Estimator):
         Raises DataError without the recordings as they were recorded, or where these are too
         short.
         """
-        start = _start(experiment)
+        start = starting_estimate(experiment)
         try:
             estimate, details = _compared(experiment, Fitted.of(experiment, start))
         except np.linalg.LinAlgError:
@@ -303,7 +303,7 @@ class Fitted:
         problem = LatentProblem(
             model, cut.stretches, np.ones(len(model.reduction.names), dtype=bool),
             slowest=cut.slowest(axes_of(model.robot).matrix))
-        start = start or _start(experiment)
+        start = start or starting_estimate(experiment)
         begun = problem.with_known_parameters.fit(problem.guess(values=start.values))
         fit = problem.fit(begun.state, recorded.progress)
         if not np.all(np.isfinite(fit.state.values)):
@@ -311,7 +311,7 @@ class Fitted:
         return cls(start, problem, begun, fit, cut)
 
 
-def _start(experiment: Experiment) -> Estimate:
+def starting_estimate(experiment: Experiment) -> Estimate:
     """Return the estimate that the fit begins with, and is compared with."""
     starter = ElasticJoints() if experiment.model.gears else LeastSquares()
     return starter.fit(experiment)
@@ -336,7 +336,7 @@ def _compared(experiment: Experiment, found: Fitted) -> tuple[Estimate, LatentDe
     Raises LinAlgError where a misfit is not finite.
     """
     misfits, without = misfits_of(found.problem, found.fit)
-    before, fit, cut = _misfits_of_start(found), found.fit, found.cut
+    before, fit, cut = misfits_of_start(found), found.fit, found.cut
     first, sure = cut.stretches[0].time, surely_lower(misfits, before, LEVEL)
     estimate = _estimate(experiment, found, covariance(without))
     unknown = undetermined(estimate, stiffnesses(experiment.model))
@@ -359,7 +359,7 @@ def _contradicted(
     which are noisy there. None is where the start differs from them still more. Instruments that
     are weak in any direction, or noisy, contradict nothing, and friction is not judged.
     """
-    other, details = _by_instruments(experiment, start)
+    other, details = instrumental_estimate(experiment, start)
     if details.noisy or details.first_stage_f <= WEAK_F:
         return ()
     judged = np.flatnonzero(~experiment.model.base_of(JointFriction))
@@ -373,7 +373,7 @@ def _contradicted(
                  for k in far if estimate.std[judged[k]] > std[k])
 
 
-def _by_instruments(
+def instrumental_estimate(
     experiment: Experiment, start: Estimate
 ) -> tuple[Estimate, InstrumentDetails]:
     """Return the estimate by instruments, which the ``start`` of elastic joints may be."""
@@ -383,7 +383,7 @@ def _by_instruments(
     return InstrumentalVariables(motors=motors).fit_and_compare(experiment)
 
 
-def _misfits_of_start(found: Fitted) -> FloatArray:
+def misfits_of_start(found: Fitted) -> FloatArray:
     """Return the misfits (groups,) with the parameters of the start, which has seen all groups."""
     known, begun = found.problem.with_known_parameters, found.begun
     return finite(np.array([known.misfit(begun.state, group, 0)

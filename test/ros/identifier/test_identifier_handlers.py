@@ -199,7 +199,9 @@ def test_the_files_of_the_robot_are_read_again_for_every_goal(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     jobs: list[Job] = []
+    ended: list[Outcome] = []
     monkeypatch.setattr(WorkerProcess, 'submit', lambda self, job: jobs.append(job))
+    monkeypatch.setattr(WorkerProcess, 'news', lambda self: (None, ended.pop() if ended else None))
     arm, words = tmp_path / 'arm.yaml', '{{urdf: urdf/planar_3r.urdf, effort_kind: {}{}}}'
     arm.write_text(words.format('torque', ''))
     (tmp_path / 'run.csv').touch()
@@ -207,10 +209,11 @@ def test_the_files_of_the_robot_are_read_again_for_every_goal(
         client, spinner = ActionClient(node, Identify, '~/identify'), Spinner(node)
         spinner.wait(client.server_is_ready)
         arm.write_text(words.format('gravity_compensated_torque', ''))
-        spinner.answer(client.send_goal_async(Identify.Goal(files=['run.csv'])))
+        goal = spinner.answer(client.send_goal_async(Identify.Goal(files=['run.csv'])))
         spinner.wait(lambda: jobs)
         assert jobs[0].robot.drive.kind == 'gravity_compensated_torque'
-        monkeypatch.setattr(node.action, '_handle', None)  # that goal is over
+        ended.append(Outcome(Code.ABORTED, 'ended'))
+        spinner.answer(goal.get_result_async())
         arm.write_text(words.format('torque', ', joints: [joint_1]'))
         goal = spinner.answer(client.send_goal_async(Identify.Goal(files=['run.csv'])))
         result = spinner.answer(goal.get_result_async()).result

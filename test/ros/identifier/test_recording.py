@@ -130,10 +130,7 @@ def test_a_node_that_ends_says_where_the_messages_are(
     stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said: list[str] = []
-    monkeypatch.setattr(
-        stage.recording, '_node', SimpleNamespace(
-            get_clock=stage.node.get_clock, count_publishers=stage.node.count_publishers,
-            get_logger=lambda: SimpleNamespace(error=said.append)))
+    monkeypatch.setattr(stage.node, 'get_logger', lambda: SimpleNamespace(error=said.append))
     monkeypatch.setattr(session, 'gettempdir', lambda: str(tmp_path / 'temporary'))
     path = stage.record(300)
     with full_disk(path):

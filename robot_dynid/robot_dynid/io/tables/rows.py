@@ -94,7 +94,7 @@ class Rows:
                 rows = _fast(_EMPTY.sub(b'nan', cut[0]), numbers)
             if rows is not None:
                 return self._filled(rows, cut[1], line)
-        return self._slow(text, line)
+        return self.row_by_row(text, line)
 
     def _filled(
         self, rows: FloatArray, texts: Mapping[int, NDArray[np.bytes_]], line: int
@@ -179,8 +179,8 @@ class Rows:
         cells = np.frombuffer(table.astype(np.uint8).tobytes(), f'S{longest}')
         return np.asarray(np.char.strip(np.char.strip(np.char.strip(cells), b'"')))
 
-    def _slow(self, text: bytes, line: int) -> FloatArray:
-        """Parse row by row: empty cells become NaN, other irregularities raise."""
+    def row_by_row(self, text: bytes, line: int) -> FloatArray:
+        """Return the numbers (N, c), NaN where empty; DataError for other irregularities."""
         rows = []
         lines = text.split(b'\n')
         for number, raw in enumerate(lines, start=line):
