@@ -37,9 +37,10 @@ Spec = dict[str, Any]
 
 
 def packed(values: ArrayLike) -> dict[str, str]:
-    """Return numbers ``values`` (N,) as the 32-bit ones of a page."""
-    raw = np.ascontiguousarray(values, dtype='<f4').tobytes()
-    return {'packed': base64.b64encode(raw).decode('ascii')}
+    """Return numbers ``values`` (N,) as the 32-bit ones of a page; those beyond them are gaps."""
+    numbers = np.asarray(values, dtype=np.float64)
+    drawn = np.where(np.abs(numbers) <= np.finfo('f4').max, numbers, np.nan).astype('<f4')
+    return {'packed': base64.b64encode(drawn.tobytes()).decode('ascii')}
 
 
 def series(index: int) -> str:

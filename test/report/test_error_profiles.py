@@ -11,6 +11,7 @@ from identified_models import nominal_model
 from report_pages import unpacked
 from scipy import signal, stats
 
+from robot_dynid import figures
 from robot_dynid.report import errors, thinning
 from robot_dynid.types import FloatArray
 from robot_dynid.validation.effort_parts import EffortParts
@@ -143,6 +144,14 @@ def test_a_model_without_errors_has_no_largest_one() -> None:
     assert largest.tables[0].columns[2:] == ('largest over time [s]', 'frequency')
     assert largest.tables[0].rows[0].cells[2].text == '–'
     assert [figure.title for figure in by.figures] == ['Over time', 'By frequency']
+
+
+def test_a_joint_without_effort_has_no_curve_in_per_cent_of_it() -> None:
+    one = trace(np.ones(500))
+    dead = replace(one, measured=one.measured * [1.0, 0.0, 1.0])
+    over_time = errors.errors(Validation({}, {}, (dead,), ()), MODEL)[1].figures[0].spec
+    assert [(curve['name'], curve['line']['color']) for curve in over_time['data']] == [
+        (MODEL.joints[i], figures.series(i)) for i in (0, 2)]
 
 
 def test_residuals_are_drawn_as_densities_in_units_of_their_rms() -> None:

@@ -19,6 +19,12 @@ def test_colours_of_sets_are_those_of_the_page_in_turn() -> None:
         '@series0', '@series7', '@series0', '@series1']
 
 
+def test_what_no_page_can_draw_is_a_gap() -> None:
+    """32-bit numbers end at 3.4028e38."""
+    drawn = unpacked(figures.packed([1.5, np.inf, -np.inf, 3.4e38, -3.5e38]))
+    np.testing.assert_allclose(drawn, [1.5, np.nan, np.nan, 3.4e38, np.nan], rtol=1e-6)
+
+
 def test_a_band_goes_there_along_its_lower_end_and_back_along_its_upper_one() -> None:
     band = figures.band(np.array([1.0, 2.0, 4.0]), np.array([0.0, -1.0, -2.0]),
                         np.array([3.0, 5.0, 9.0]), 'name', '@model')

@@ -125,7 +125,7 @@ def errors(validation: Validation, model: IdentifiedModel) -> tuple[Section, ...
     by_joint = {name: profiles(traces, i, joint) for i, (name, joint) in enumerate(rows)}
     spectra = {name: spectrum(traces, i) for i, name in enumerate(by_joint)}
     sizes = {name: float(np.sqrt(np.mean(np.concatenate(
-        [t.measured[:, i] for t in traces])**2))) or np.nan for i, name in enumerate(by_joint)}
+        [t.measured[:, i] for t in traces])**2))) for i, name in enumerate(by_joint)}
     text = ('Error that grows at low speed is friction; with load, gears or inertials; with '
             'position, cables, ripple or a wrong axis; over time, warming up.')
     at = ' or '.join(dict.fromkeys(length(robot, joint) for _, joint in rows))
@@ -152,9 +152,11 @@ def errors(validation: Validation, model: IdentifiedModel) -> tuple[Section, ...
 
 def _by(found: dict[str, dict[str, ErrorProfile]], sizes: dict[str, float], kind: str,
         title: str) -> Spec:
-    """Return one curve per joint over the bins of a quantity."""
+    """Return one curve per joint that has an effort over the bins of a quantity."""
     curves = []
     for i, (name, profile_) in enumerate(found.items()):
+        if not sizes[name]:
+            continue
         one = profile_[kind]
         x = 100.0 * one.middle / max(float(one.edges[-1]), 1e-12) if kind == LOAD else one.middle
         y, colour = 100.0 * one.error / sizes[name], figures.series(i)
