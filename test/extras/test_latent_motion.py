@@ -215,21 +215,6 @@ def test_the_step_from_the_truth_goes_where_the_fit_goes(monkeypatch: pytest.Mon
     assert 0.3 * least < paper.mean(step) < 3.0 * least
 
 
-@pytest.mark.soak
-def test_latent_motion_reproduces_the_elastic_joints_paper() -> None:
-    """Deflections of figure 5, both robots, and noise: as the command prints them."""
-    rows = {row.quantity: row for row in paper.rows(silent)}
-    assert {q: row.known for q, row in rows.items() if row.ok is False} == dict.fromkeys((
-        '2R, method of the paper: without static friction',
-        '2R, method of the paper: error at 70 over that at 80',
-        'PUMA 560, method of the paper: normalised mean error'), True)
-    exact = rows['PUMA 560, method of the paper, no excess at rest: exact signals'].ours
-    assert isinstance(exact, float)
-    assert exact < 1e-9
-    theirs = rows['2R, method of the paper: normalised mean error'].ours
-    assert theirs == pytest.approx(paper.PAPER, rel=0.1)
-
-
 def test_a_falling_law_is_found_from_a_motion_that_another_law_made(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -222,3 +222,11 @@ def test_refusals_name_file_key_and_value(path: Path, other: Any, key: str) -> N
     with pytest.raises(ModelError, match=f'^m.yaml: .*{key}'):
         IdentifiedModel.from_yaml(
             yaml_text(changed(content_of('planar_3r'), path, other)), 'm.yaml')
+
+
+@pytest.mark.parametrize('mass', [0, -1.0])
+def test_feasible_links_have_a_mass(mass: float) -> None:
+    """Also one that no effort shows, so that nothing contradicts it."""
+    content = changed(content_of('elastic_2r'), ('feasible', 'm1'), mass)
+    with pytest.raises(ModelError, match=f'^m.yaml: feasible.m1 must be positive, is {mass:g}'):
+        IdentifiedModel.from_yaml(yaml_text(content), 'm.yaml')

@@ -24,6 +24,7 @@ from robot_dynid.identified.uncertainty import CORRELATION_FIGURES
 from robot_dynid.numbers import AMOUNT, BOUNDS, NumberRange, shown
 from robot_dynid.plain import from_plain, to_plain
 from robot_dynid.reduction.base import Reduction
+from robot_dynid.reduction.numeric import kind_of
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.serialization import robot_from_plain, robot_to_plain
 from robot_dynid.signals.prepare import CUTOFF, Preprocessing
@@ -378,6 +379,9 @@ def _read_feasible(
                          'identify again')
     feasible = np.array([ENTRY.read(given[name], f'feasible.{name}')
                          for name in reduction.standard])
+    for name, value in zip(reduction.standard, feasible, strict=True):
+        if kind_of(name) == 'm' and not value > 0.0:
+            raise ModelError(f'{source}: feasible.{name} must be positive, is {value:g}')
     scale = np.abs(reduction.matrix) @ np.abs(feasible)
     if np.any(np.abs(reduction.base(feasible) - values) > CONSISTENT * scale):
         raise ModelError(f'{source}: its feasible parameters do not give its base parameters; '

@@ -39,6 +39,7 @@ from robot_dynid.reduction.identifiability import (
 )
 from robot_dynid.reduction.numeric import COMBINED, MEASURED, PRIOR, kind_of
 from robot_dynid.reduction.sensor_configurations import SENSOR_CONFIGURATIONS
+from robot_dynid.robot.inertia import com_from_parameters
 from robot_dynid.types import FloatArray
 
 WELL, FAIRLY = 0.1, 0.3  # relative standard deviations
@@ -187,7 +188,7 @@ def _sheet(model: IdentifiedModel, j: int, card: Sequence[ParameterRow]) -> Shee
                       for kind, row in by_kind.items() if row.deviation is not None
                       for text in (with_deviation(row.value, row.deviation),))
         return Sheet(model.robot.tree.bodies[j], facts, text)
-    mass, first, inertia = _about_centre(bodies[j])
+    mass, centre, inertia = com_from_parameters(bodies[j])
     nominal = float(model.robot.tree.nominal[j, 0])
     origins = [_origin(by_kind, kinds) for kinds in (
         ('m',), ('m', 'mx', 'my', 'mz'),
@@ -196,7 +197,7 @@ def _sheet(model: IdentifiedModel, j: int, card: Sequence[ParameterRow]) -> Shee
     return Sheet(model.robot.tree.bodies[j], (
         Fact('mass', number(mass, 3), 'kg', origins[0],
              f'nominal {number(nominal, 3)} kg' if nominal else 'no mass in the description'),
-        Fact('centre of mass', ', '.join(f'{1e3 * c:.0f}' for c in first), 'mm', origins[1],
+        Fact('centre of mass', ', '.join(f'{1e3 * c:.0f}' for c in centre), 'mm', origins[1],
              'x, y, z in the frame of the link'),
         Fact('inertia', ', '.join(number(m, 2) for m in moments), 'kg m²', origins[2],
              'principal moments about the centre of mass')), text)
@@ -207,15 +208,6 @@ def _origin(own: Mapping[str, ParameterRow], kinds: Sequence[str]) -> str:
     origins = {row.origin for kind, row in own.items() if kind in kinds}
     return 'prior' if PRIOR in origins else 'combination' if COMBINED in origins else \
         MEASURED if MEASURED in origins else NEAR_ZERO
-
-
-def _about_centre(link: FloatArray) -> tuple[float, FloatArray, FloatArray]:
-    """Return mass, centre (3,) and inertia about it (3, 3) of a link (10,) in its frame."""
-    mass = float(link[0])
-    c = link[1:4] / mass
-    xx, xy, yy, xz, yz, zz = link[4:]
-    about_origin = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    return mass, c, about_origin - mass * (np.dot(c, c) * np.eye(3) - np.outer(c, c))
 
 
 def halfway(model: IdentifiedModel) -> FloatArray:
@@ -261,7 +253,7 @@ def outline(
     density m a^2 / 5; its shadow is the ellipse of the two rows and columns that are seen.
     """
     rotation, origin = pose
-    mass, centre, inertia = _about_centre(link)
+    mass, centre, inertia = com_from_parameters(link)
     moments = rotation @ (0.5 * np.trace(inertia) * np.eye(3) - inertia) @ rotation.T
     values, vectors = np.linalg.eigh(5.0 * moments[np.ix_(seen, seen)] / mass)
     angle = np.linspace(0.0, 2.0 * np.pi, OUTLINE_POINTS)
