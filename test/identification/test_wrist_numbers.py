@@ -80,7 +80,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Any:
 
         solution = SimpleNamespace(values=np.zeros(22) if values is None else values)
         monkeypatch.setattr(wrist, 'sensor_equations', lambda *_: next(given))
-        monkeypatch.setattr(wrist, 'refine', refined)
+        monkeypatch.setattr(wrist, 'refine_mounting', refined)
         monkeypatch.setattr(wrist, 'fit_payload', lambda information, reach: tool)
         monkeypatch.setattr(wrist, 'joint_weights', lambda information: 'weights')
         monkeypatch.setattr(wrist, 'solve', lambda information, weights: solution)

@@ -228,5 +228,5 @@ def test_refusals_name_file_key_and_value(path: Path, other: Any, key: str) -> N
 def test_feasible_links_have_a_mass(mass: float) -> None:
     """Also one that no effort shows, so that nothing contradicts it."""
     content = changed(content_of('elastic_2r'), ('feasible', 'm1'), mass)
-    with pytest.raises(ModelError, match=f'^m.yaml: feasible.m1 must be positive, is {mass:g}'):
+    with pytest.raises(ModelError, match=f'^m.yaml: feasible.m1 must be positive, is {mass:g};'):
         IdentifiedModel.from_yaml(yaml_text(content), 'm.yaml')

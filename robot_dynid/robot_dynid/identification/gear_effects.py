@@ -86,7 +86,7 @@ def gear_effects(
     lengths = [_lengths(gear, samples) for gear in gears]
     for _ in range(1 if previous else HYSTERESIS_ROUNDS):
         with_error = Search.of(robot, structure, samples, effects,
-                                [e.waves for e in effects]).select_waves()
+                               [e.waves for e in effects]).select_waves()
         kinds = [
             [replace(one, lengths=slipping, states=states)
              for one, slipping in zip(with_error, lengths, strict=True)] for states in STATES]
@@ -217,7 +217,7 @@ def allow_for_other_hysteresis(
 
 
 @dataclass(frozen=True, eq=False)
-class _RandomHysteresis:
+class RandomHysteresis:
     """Parameters with random effects: ``change`` (b,) from least squares, ``covariance`` (b, b).
 
     ``shape`` (b, b) is the covariance of least squares for noise of variance one.
@@ -230,7 +230,7 @@ class _RandomHysteresis:
 
 def random_hysteresis(
     experiment: Experiment, structure: Structure, cutoff: float
-) -> _RandomHysteresis:
+) -> RandomHysteresis:
     """Return the parameters with random amplitudes of states, of one variance per gear.
 
     Their covariance combines the scatter between stretches of time, as for least squares, with
@@ -260,7 +260,7 @@ def random_hysteresis(
         white, ones, solution, friction_scales(model, solution.values))
     plain = solve_rows(np.delete(tall, np.s_[-count - 1:-1], axis=1))
     fixed = slice(tall.shape[1] - 1 - count)
-    return _RandomHysteresis(solution.values[fixed] - plain.values,
+    return RandomHysteresis(solution.values[fixed] - plain.values,
                              (scatter + pulled)[fixed, fixed],
                    plain.root @ plain.root.T)
 

@@ -253,7 +253,7 @@ def between(progress: Progress, begin: float, end: float) -> Progress:
 
 
 def choose_once(part: Excerpt, recipe: Recipe, first: Structure, previous: Choice | None,
-                 progress: Progress) -> Choice:
+                progress: Progress) -> Choice:
     """Choose once, cut-off and lag with the friction of the ``previous`` choice.
 
     The choice of friction begins with ``first``, so it is reproducible for the same samples.

@@ -100,7 +100,8 @@ def identify_wrist_sensor(
     _require_units(readings, link)
     start = WristSensor(robot.name, robot.hash(), link, np.zeros(10), np.zeros(SIX), np.eye(3), 1)
     sensor, information, outliers, _ = min(
-        (refine(one, readings) for one in _starts(start, readings)), key=lambda fit: fit[3])
+        (refine_mounting(one, readings) for one in _starts(start, readings)),
+        key=lambda fit: fit[3])
     tool = fit_payload(information, moderate_effort(body)[-SIX:])
     weights = joint_weights(information)
     solution = solve(information, weights)
@@ -226,7 +227,7 @@ def _starts(sensor: WristSensor, readings: Sequence[Equations]) -> list[WristSen
     return starts
 
 
-def refine(
+def refine_mounting(
     sensor: WristSensor, readings: Sequence[Equations]
 ) -> tuple[WristSensor, Information, float, float]:
     """Return mounting and bias by robust Gauss-Newton steps, see `_turned` for their equations.

@@ -381,7 +381,8 @@ def _read_feasible(
                          for name in reduction.standard])
     for name, value in zip(reduction.standard, feasible, strict=True):
         if kind_of(name) == 'm' and not value > 0.0:
-            raise ModelError(f'{source}: feasible.{name} must be positive, is {value:g}')
+            raise ModelError(f'{source}: feasible.{name} must be positive, is {value:g}; '
+                             'identify again')
     scale = np.abs(reduction.matrix) @ np.abs(feasible)
     if np.any(np.abs(reduction.base(feasible) - values) > CONSISTENT * scale):
         raise ModelError(f'{source}: its feasible parameters do not give its base parameters; '
